@@ -269,8 +269,8 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
-    let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
+    let settings = &Settings { survives: survives(world), hosts: hosts.count(), ..settings.clone() };
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
     let most = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
     let prepared = match world.is_first() {

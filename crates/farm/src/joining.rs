@@ -82,12 +82,12 @@ fn joined_file(folder: &Path, job: u32) -> PathBuf {
     folder.join(format!("job-{job}.joined"))
 }
 
-/// Joins the journal in a folder as a new job, with a list of this length if it can be shared. `say` receives what is waited for.
+/// Joins the journal in a folder as a new job on some hosts, with a list of this length if it can be shared. `say` receives what is waited for.
 ///
 /// # Errors
 /// Wrong usage if the folder cannot be written to, or if other jobs run on it and one of the lists cannot be shared.
-pub fn join(folder: &Path, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
-    let presence = Presence::enter(folder)?;
+pub fn join(folder: &Path, hosts: u32, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+    let presence = Presence::enter(folder, hosts)?;
     let joined = enter(&presence, total, say);
     if joined.is_err() {
         presence.end();
@@ -143,7 +143,7 @@ mod tests {
     use crate::presence::tests::only_file;
 
     fn joined(folder: &Path) -> Joined {
-        join(folder, Some(512), &mut |_| ()).unwrap()
+        join(folder, 1, Some(512), &mut |_| ()).unwrap()
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
                 let threads = totals.map(|total| {
                     scope.spawn({
                         let folder = folder.path();
-                        move || join(folder, total, &mut |_| ())
+                        move || join(folder, 1, total, &mut |_| ())
                     })
                 });
                 threads.map(|thread| thread.join().unwrap())
@@ -185,7 +185,7 @@ mod tests {
             assert!(why.exit_status() == 2 && why.to_string().contains("shared"), "{why}");
             // The one that was refused holds up nobody.
             all.iter().flatten().for_each(|joined| joined.presence.end());
-            assert!(join(folder.path(), None, &mut |_| ()).is_ok());
+            assert!(join(folder.path(), 1, None, &mut |_| ()).is_ok());
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_job_that_dies_while_it_joins_holds_up_no_other() {
         let folder = tempfile::tempdir().unwrap();
-        let slow = Presence::enter(folder.path()).unwrap();
+        let slow = Presence::enter(folder.path(), 1).unwrap();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| joined(folder.path()).others);
             std::thread::sleep(4 * LOOK);

@@ -178,12 +178,12 @@ mod tests {
     use std::time::Duration;
 
     fn job(folder: &Path) -> Leases {
-        join(folder, Some(512), &mut |_| ()).unwrap().leases.unwrap()
+        join(folder, 1, Some(512), &mut |_| ()).unwrap().leases.unwrap()
     }
 
     /// The leases of a job of which there is only its file, among those of another.
     fn of_file(folder: &Path, job: u32) -> Leases {
-        let presence = Presence::enter(folder).unwrap();
+        let presence = Presence::enter(folder, 1).unwrap();
         let leases = Leases::new(presence, 1, 512).unwrap();
         leases.presence.end();
         fs::write(leases.folder.join(format!("mine-{job}")), job.to_string()).unwrap();

@@ -54,7 +54,7 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
 pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn FnMut(&str)) -> Result<Prepared> {
     let surveyed = survey(settings, ranks_of_host)?;
     let shared = surveyed.total.filter(|_| surveyed.can_be_shared);
-    let joined = settings.journal.as_ref().map(|folder| join(folder, shared, say)).transpose()?;
+    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared, say)).transpose()?;
     let presence = joined.as_ref().map(|joined| joined.presence.clone());
     // A job that begins nothing is no longer there for others.
     with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))

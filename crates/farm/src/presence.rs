@@ -4,7 +4,7 @@
 //! stop while the job waits for the reader of its output. `DIR/job-J.ended` says that the job is over. The job writes it, or another one that has
 //! found it dead, so that all agree on that for ever; a job that was found dead and is not ends when it sees the file.
 //!
-//! A job is dead when its process is gone from this host, or, on another one, when its heartbeat has not changed for 30 seconds. The job that looks
+//! A job is dead when its process is gone from this host and nobody here writes its records any more, or, on another host, when its heartbeat has not changed for 30 seconds. The job that looks
 //! measures this time by its own steady clock, and only while it looks. Neither the hosts' clocks nor the file system's matter.
 
 use std::collections::BTreeMap;
@@ -24,8 +24,10 @@ use crate::{environment, journal};
 const BEAT: Duration = Duration::from_secs(2);
 /// Time without a heartbeat after which a job on another host is dead.
 const SILENT: Duration = Duration::from_secs(30);
-/// Time after which a job is dead whose process is gone: its other ranks may still write their last records.
+/// Time after which a job is dead whose process is gone.
 const GONE: Duration = Duration::from_secs(1);
+/// The same for a job on several hosts, where launchers need some seconds to end the other ranks, which may still write records.
+const GONE_FAR: Duration = Duration::from_secs(10);
 /// Of the time between two looks no more than this counts as silence: while nobody looked, the file system may have been away.
 const LOOK: Duration = Duration::from_secs(5);
 /// Time between two readings of another job's file.
@@ -45,8 +47,8 @@ pub enum Life {
 enum Sign<'a> {
     /// Its process runs on this host.
     Runs,
-    /// Its process is gone from this host.
-    Gone,
+    /// Its process is gone from this host; perhaps it had others elsewhere.
+    Gone { elsewhere: bool },
     /// It runs on another host, and this is its file.
     Text(&'a [u8]),
 }
@@ -75,7 +77,13 @@ impl Sight {
                 (self.life, self.silent) = (Life::Alive, Duration::ZERO);
                 return;
             }
-            Sign::Gone => GONE,
+            Sign::Gone { elsewhere } => {
+                if elsewhere {
+                    GONE_FAR
+                } else {
+                    GONE
+                }
+            }
             Sign::Text(text) if self.text.as_deref() != Some(text) => {
                 if self.text.replace(text.to_vec()).is_some() {
                     self.life = Life::Alive;
@@ -130,26 +138,48 @@ fn sign<'a>(text: &'a [u8], here: &str) -> Sign<'a> {
     let first = text.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default();
     let (words, own): (Vec<&str>, Vec<&str>) = (first.split('\t').collect(), here.split('\t').collect());
     match (words.as_slice(), own.as_slice()) {
-        ([host, boot, space, pid, start, ..], [here @ .., _, _]) if [*host, *boot, *space] == *here => {
+        ([host, boot, space, pid, start, hosts], [here @ .., _, _]) if [*host, *boot, *space] == *here => {
             let runs = pid.parse().ok().and_then(began).is_some_and(|began| began == *start);
-            if runs { Sign::Runs } else { Sign::Gone }
+            if runs { Sign::Runs } else { Sign::Gone { elsewhere: *hosts != "1" } }
         }
         _ => Sign::Text(text),
     }
 }
 
+/// Returns true if a process on this host has a file of a job's records open to write: another rank, which ends soon.
+fn has_writer(folder: &Path, job: u32) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
+    let is_number = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+    let is_record = |file: &Path| {
+        let job_of = |name: &str| journal::numbers(name).map(|(_, job)| job);
+        file.parent() == Some(&folder) && file.file_name().and_then(|name| name.to_str()).and_then(job_of) == Some(job)
+    };
+    entries("/proc".into()).filter(is_number).any(|process| {
+        entries(process.path().join("fd")).any(|descriptor| {
+            // Who only reads them, as another job or `tail -f`, is no rank.
+            let writes = |text: String| {
+                let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+                flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
+            };
+            fs::read_link(descriptor.path()).is_ok_and(|file| is_record(&file))
+                && fs::read_to_string(process.path().join("fdinfo").join(descriptor.file_name())).is_ok_and(writes)
+        })
+    })
+}
+
 impl Presence {
-    /// Enters a folder, which is made if need be, and takes the next number for a job on it.
+    /// Enters a folder, which is made if need be, and takes the next number for a job on it, which runs on some hosts.
     ///
     /// # Errors
     /// Wrong usage if the folder cannot be written to.
-    pub fn enter(folder: &Path) -> Result<Arc<Presence>> {
-        Presence::enter_as(folder, place())
+    pub fn enter(folder: &Path, hosts: u32) -> Result<Arc<Presence>> {
+        Presence::enter_as(folder, place(), hosts)
     }
 
-    fn enter_as(folder: &Path, place: &str) -> Result<Arc<Presence>> {
+    fn enter_as(folder: &Path, place: &str, hosts: u32) -> Result<Arc<Presence>> {
         let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
-        let first = format!("{place}\n");
+        let first = format!("{place}\t{hosts}\n");
         let job = journal::enter(folder, &format!("{first}{}", beat(0)))?;
         let file = OpenOptions::new().write(true).open(folder.join(format!("job-{job}"))).map_err(refused)?;
         let presence = Arc::new(Presence {
@@ -201,7 +231,11 @@ impl Presence {
             sights.remove(&job);
             return None;
         };
-        known.look(sign(&text, place()), now);
+        let sign = match sign(&text, place()) {
+            Sign::Gone { .. } if has_writer(&self.folder, job) => Sign::Runs,
+            sign => sign,
+        };
+        known.look(sign, now);
         if known.life == Life::Dead && File::create(self.ended_file(job)).is_err() {
             // All jobs have to know it.
             known.life = Life::Unknown;
@@ -273,13 +307,14 @@ fn go_on(presence: &Weak<Presence>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use equipoise::topology::RankId;
 
     /// A job of which there is only the file: on another host, or a process of this one that is gone.
     pub fn only_file(folder: &Path, elsewhere: bool) -> u32 {
         let place = place();
         let text = match elsewhere {
-            true => format!("elsewhere\t{place}\n{}", beat(0)),
-            false => format!("{}\t1\n{}", place.rsplit_once('\t').unwrap().0, beat(0)),
+            true => format!("elsewhere\t{place}\t1\n{}", beat(0)),
+            false => format!("{}\t1\t1\n{}", place.rsplit_once('\t').unwrap().0, beat(0)),
         };
         journal::enter(folder, &text).unwrap()
     }
@@ -324,31 +359,51 @@ pub(crate) mod tests {
         let mut sight = Sight::new(now);
         sight.look(Sign::Runs, now);
         assert_eq!(sight.life, Life::Alive);
-        sight.look(Sign::Gone, now + GONE / 2);
-        assert_eq!(sight.life, Life::Alive);
-        sight.look(Sign::Gone, now + GONE);
-        assert_eq!(sight.life, Life::Dead);
+        for (elsewhere, limit) in [(false, GONE), (true, 9 * GONE)] {
+            let mut sight = Sight::new(now);
+            sight.look(Sign::Gone { elsewhere }, now + limit / 2);
+            assert_eq!(sight.life, Life::Unknown);
+            sight.look(Sign::Gone { elsewhere }, now + limit);
+            assert_eq!(sight.life, if elsewhere { Life::Unknown } else { Life::Dead });
+        }
         // The same process number elsewhere, and in another boot or space of processes, says nothing.
         let here = place();
-        assert!(matches!(sign(here.as_bytes(), here), Sign::Runs));
+        assert!(matches!(sign(format!("{here}\t1\n").as_bytes(), here), Sign::Runs));
         for at in 0..3 {
             let other: Vec<String> =
                 here.split('\t').enumerate().map(|(word, text)| if word == at { format!("{text}x") } else { text.into() }).collect();
-            assert!(matches!(sign(other.join("\t").as_bytes(), here), Sign::Text(_)), "{at}");
+            assert!(matches!(sign(format!("{}\t1\n", other.join("\t")).as_bytes(), here), Sign::Text(_)), "{at}");
         }
+    }
+
+    /// Other ranks of a job whose process is gone still write its records.
+    #[test]
+    fn a_job_whose_records_are_written_is_not_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = only_file(folder.path(), false);
+        let one = Presence::enter(folder.path(), 1).unwrap();
+        let path = journal::file(folder.path(), RankId::new(3), gone);
+        let writer = File::options().append(true).create(true).open(&path).unwrap();
+        let _reader = File::open(&path).unwrap();
+        one.pass(gone, GONE);
+        one.pass(gone, GONE);
+        assert_eq!(one.life(gone), Life::Alive);
+        drop(writer);
+        one.pass(gone, GONE);
+        assert_eq!(one.life(gone), Life::Dead);
     }
 
     #[test]
     fn all_agree_on_who_is_dead() {
         let folder = tempfile::tempdir().unwrap();
-        let one = Presence::enter(folder.path()).unwrap();
+        let one = Presence::enter(folder.path(), 1).unwrap();
         let far = only_file(folder.path(), true);
-        let other = Presence::enter(folder.path()).unwrap();
+        let other = Presence::enter(folder.path(), 1).unwrap();
         assert_eq!((one.job(), far, other.job()), (1, 2, 3));
         assert_eq!((one.others(), other.others()), (vec![2, 3], vec![1, 2]));
         one.pass(far, SILENT);
         assert_eq!((one.life(far), one.others()), (Life::Dead, vec![3]));
-        assert_eq!(Presence::enter(folder.path()).unwrap().others(), [1, 3]);
+        assert_eq!(Presence::enter(folder.path(), 1).unwrap().others(), [1, 3]);
         one.end();
         assert_eq!(other.life(1), Life::Dead);
     }
@@ -357,8 +412,8 @@ pub(crate) mod tests {
     #[test]
     fn clocks_do_not_matter() {
         let folder = tempfile::tempdir().unwrap();
-        let far = Presence::enter_as(folder.path(), "elsewhere\tx\ty\t1\t1").unwrap();
-        let here = Presence::enter(folder.path()).unwrap();
+        let far = Presence::enter_as(folder.path(), "elsewhere\tx\ty\t1\t1", 1).unwrap();
+        let here = Presence::enter(folder.path(), 1).unwrap();
         let seen = |life| {
             let began = Instant::now();
             while here.life(1) != life && began.elapsed() < 10 * BEAT {

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
-use super::{Place, kill, until};
+use super::{Place, kill, processes_with, until};
 
 impl Place {
     fn start(&self, arguments: &[&str]) -> Child {
@@ -129,4 +129,18 @@ fn a_signal_ends_a_job_that_waits_for_another() {
     let said = end(second, 4);
     assert!(said.contains("1 tasks: 0 done, 0 failed, 0 skipped, 1 left"), "{said}");
     end(first, 0);
+}
+
+/// A job that others found dead, and that is not, ends with what it has started.
+#[test]
+fn a_job_that_was_found_dead_ends() {
+    let place = Place::new();
+    place.list(b"sleep 4323.5\n");
+    let job = place.start(&["jobs", "--journal", "j"]);
+    until("it begins", || !processes_with("4323.5").is_empty());
+    fs::write(place.path("j/job-1.ended"), "").unwrap();
+    let said = end(job, 1);
+    assert!(said.contains("--journal j: this job gave no sign of life for 30 s; another one has its tasks now"), "{said}");
+    until("its command is gone", || processes_with("4323.5").is_empty());
+    assert!(place.records("j").is_empty());
 }
