@@ -23,8 +23,8 @@ const LARGEST: u64 = 1024;
 pub enum Hold {
     /// It is ours.
     Ours,
-    /// It is ours, and was another job's: there may be new records of its tasks.
-    Inherited,
+    /// It is ours, and was that of this job, which is dead: there may be new records of its tasks.
+    Inherited(u32),
     /// Another job has it.
     Others,
     /// All of its tasks have their records.
@@ -93,7 +93,7 @@ impl Leases {
         if done.exists() {
             return Ok(Hold::Done);
         }
-        let mut inherited = false;
+        let mut inherited = None;
         for turn in 0.. {
             let held = self.folder.join(format!("held-{block}.{turn}"));
             if link(&mine, &held)? {
@@ -103,14 +103,14 @@ impl Leases {
             if holder != self.job && lives(holder) {
                 return Ok(Hold::Others);
             }
-            inherited = true;
+            inherited = Some(holder);
         }
         // The last holder may have done it all before it ended.
-        if inherited && done.exists() {
+        if inherited.is_some() && done.exists() {
             return Ok(Hold::Done);
         }
         self.ours.insert(block, (0, true));
-        Ok(if inherited { Hold::Inherited } else { Hold::Ours })
+        Ok(inherited.map_or(Hold::Ours, Hold::Inherited))
     }
 
     /// The blocks that are done.
@@ -214,9 +214,9 @@ mod tests {
         let [mut gone, mut far] = [false, true].map(|elsewhere| of_file(folder.path(), only_file(folder.path(), elsewhere)));
         assert_eq!([gone.hold(1), ended.hold(3), far.hold(5)].map(Result::unwrap), [Hold::Ours; 3]);
         ended.presence.end();
-        assert_eq!([alive.hold(3), alive.hold(5)].map(Result::unwrap), [Hold::Inherited, Hold::Others]);
+        assert_eq!([alive.hold(3), alive.hold(5)].map(Result::unwrap), [Hold::Inherited(ended.job), Hold::Others]);
         [gone.job, far.job].iter().for_each(|job| alive.presence.pass(*job, Duration::from_secs(100)));
-        assert_eq!([alive.hold(1), alive.hold(5)].map(Result::unwrap), [Hold::Inherited; 2]);
+        assert_eq!([alive.hold(1), alive.hold(5)].map(Result::unwrap), [gone.job, far.job].map(Hold::Inherited));
     }
 
     /// A block of a dead job is taken over by one job, whatever happens between its look at the dead holder and the taking over.
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!([gone.hold(1), gone.hold(3)].map(Result::unwrap), [Hold::Ours; 2]);
         let late = one.hold_if(1, |holder| {
             if holder == dead {
-                assert_eq!(other.hold_if(1, |holder| holder != dead).unwrap(), Hold::Inherited);
+                assert_eq!(other.hold_if(1, |holder| holder != dead).unwrap(), Hold::Inherited(dead));
             }
             holder != dead
         });
@@ -251,7 +251,7 @@ mod tests {
         let mut jobs: Vec<Leases> = (0..6).map(|_| job(folder.path())).collect();
         let inherited: usize = std::thread::scope(|scope| {
             let takes =
-                |leases: &mut Leases, block: u64| leases.hold_if(2 * block + 1, |holder| holder != dead).unwrap() == Hold::Inherited;
+                |leases: &mut Leases, block: u64| leases.hold_if(2 * block + 1, |holder| holder != dead).unwrap() == Hold::Inherited(dead);
             let all = jobs.iter_mut().map(|leases| scope.spawn(move || (0..40).filter(|block| takes(leases, *block)).count()));
             all.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
         });

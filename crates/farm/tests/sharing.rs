@@ -213,6 +213,28 @@ fn what_another_job_still_runs_is_left_by_one_that_ends() {
     assert_eq!((one.status(), other.status(), one.ran.len() + other.ran.len()), (0, 0, 0));
 }
 
+/// One job holds many blocks and dies, then another one that has taken over some of them; what they have recorded runs once.
+#[test]
+fn blocks_of_dead_jobs_are_taken_over() {
+    let place = place(&(1..=1000).map(|seq| format!("t{seq} #EQ cost=1\n")).collect::<String>());
+    let mut one = Job::new(place.path(), |_| {});
+    let mut other = Job::new(place.path(), |_| {});
+    let mut last = Job::new(place.path(), |_| {});
+    assert!((0..10).all(|_| one.run(State::Done)));
+    one.presence.end();
+    other.now += 100.0;
+    other.lead.tick(other.now).unwrap();
+    other.take();
+    assert!((0..10).all(|_| other.run(State::Done)));
+    other.presence.end();
+    for _ in 0..20 {
+        if !last.is_ending {
+            last.work();
+        }
+    }
+    assert_eq!((last.status(), last.lead.counts.done, last.ran.len()), (0, 1000, 980));
+}
+
 /// What the job that ends has not begun another one runs: its blocks are not done.
 #[test]
 fn what_a_job_leaves_another_runs() {

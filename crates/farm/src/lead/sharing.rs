@@ -30,6 +30,8 @@ pub struct Sharing {
     others: BTreeSet<u64>,
     /// Blocks that were done when the records were last read.
     complete: BTreeSet<u64>,
+    /// Dead jobs whose records were read after their death.
+    dead: BTreeSet<u32>,
     /// Tasks that were taken in or counted.
     taken: Numbers,
     /// The last task that was read in this pass, and in any.
@@ -129,9 +131,14 @@ impl Lead {
             false => leases.hold(seq).map_err(failed)?,
         };
         match hold {
-            Hold::Ours | Hold::Inherited => {
+            Hold::Ours => {
                 sharing.taken.insert(seq);
-                if hold == Hold::Inherited {
+                Ok(Claim::Ours)
+            }
+            Hold::Inherited(holder) => {
+                sharing.taken.insert(seq);
+                // The records of a dead job do not change: they are read once, however many blocks it had.
+                if sharing.dead.insert(holder) {
                     self.past = past(self)?;
                 }
                 Ok(Claim::Ours)
