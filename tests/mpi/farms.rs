@@ -42,6 +42,10 @@ pub fn trials() -> Vec<Trial> {
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(launch::trial(Turn::Waiting, format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("two farms on one journal share the list, and one goes on when the other is killed, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Waiting, name, move || shared(ranks)));
+    }
     trials.push(launch::trial(Turn::Waiting, "a farm that is told to end drains", drains));
     trials.push(launch::trial(Turn::Waiting, "a wrong list is said once, on 3 ranks", wrong));
     trials
@@ -264,6 +268,16 @@ fn descendants(of: u32) -> Vec<(u32, String)> {
     found
 }
 
+/// The rank of this number among processes.
+fn rank(all: &[(u32, String)], number: &str) -> Option<u32> {
+    let is_rank = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let entries = String::from_utf8_lossy(&environment).into_owned();
+        entries.split('\0').any(|entry| entry == format!("OMPI_COMM_WORLD_RANK={number}") || entry == format!("PMI_RANK={number}"))
+    };
+    all.iter().find(|(pid, words)| words.starts_with(PROGRAM) && is_rank(*pid)).map(|(pid, _)| *pid)
+}
+
 fn started(place: &Place, ranks: u32, more: &[&str]) -> Result<Child, Failed> {
     let mut command = launch::launcher(LIMIT)?;
     command.args(["-n", &ranks.to_string(), PROGRAM, "farm", &place.text("jobs"), "--journal", &place.text("j"), "--resume"]).args(more);
@@ -292,17 +306,9 @@ fn killed(victim: &str) -> Result<(), Failed> {
     let mut farm = started(&place, 3, &[])?;
     until("some records", || place.recorded().len() >= 6)?;
     let all = descendants(farm.id());
-    let rank = |number: &str| {
-        let is_rank = |pid: u32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let entries = String::from_utf8_lossy(&environment).into_owned();
-            entries.split('\0').any(|entry| entry == format!("OMPI_COMM_WORLD_RANK={number}") || entry == format!("PMI_RANK={number}"))
-        };
-        all.iter().find(|(pid, words)| words.starts_with(PROGRAM) && is_rank(*pid)).map(|(pid, _)| *pid)
-    };
     let pid = match victim {
-        "rank 0" => rank("0"),
-        "another rank" => rank("2"),
+        "rank 0" => rank(&all, "0"),
+        "another rank" => rank(&all, "2"),
         "helper" => all.iter().find(|(_, words)| words.starts_with("equipoise-helper")).map(|(pid, _)| *pid),
         _ => all.iter().find(|(_, words)| words.contains("mpi") && words.contains("farm")).map(|(pid, _)| *pid),
     };
@@ -324,6 +330,27 @@ fn killed(victim: &str) -> Result<(), Failed> {
     hold(outcome.status == Some(0) && after.len() == 60, "the rest has run", &outcome)?;
     hold(recorded.keys().all(|seq| before.get(seq) == after.get(seq)), "none runs again whose record was on the disk", &outcome)?;
     hold(place.recorded() == (1..=60).map(|seq| (seq, 1)).collect(), "each has one final record", &outcome)
+}
+
+/// The second farm runs nothing that has a record of the first one, although that loses rank 0 first and its other ranks later.
+fn shared(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let tasks = 60 * u64::from(ranks);
+    place.write_list(tasks, 0.05)?;
+    let records = |job: &str| fs::read_to_string(place.path(job)).map_or(0, |text| text.lines().count());
+    let mut first = started(&place, ranks, &[])?;
+    until("some records", || records("j/rank-0.log") > 3)?;
+    let mut second = started(&place, ranks, &[])?;
+    until("records of the second", || records("j/rank-0.2.log") > 3)?;
+    signal("-KILL", rank(&descendants(first.id()), "0").ok_or("there is no rank 0")?)?;
+    let (one, other) = (first.wait()?, second.wait()?);
+    let (recorded, ran) = (place.recorded(), place.ran());
+    let again = ran.values().filter(|times| **times > 1).count() as u64;
+    let each = recorded == (1..=tasks).map(|seq| (seq, 1)).collect();
+    match !one.success() && other.success() && each && ran.len() as u64 == tasks && again <= 2 * u64::from(ranks) {
+        true => Ok(()),
+        false => Err(format!("{one}, {other}: {} records, {} ran, {again} of them again", recorded.len(), ran.len()).into()),
+    }
 }
 
 fn drains() -> Result<(), Failed> {

@@ -262,19 +262,19 @@ fn is_launched() -> Result<bool> {
 }
 
 fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
-    let prepared = prepare::prepare(settings, 1)?;
+    let prepared = prepare::prepare_and_say(settings, 1, &mut |text| say(text, quiet))?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
     engine::alone(Seat::new(settings, RankId::FIRST, settings.slots_of(0, 1), helper, Some(lead))?, job)
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
-    let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
+    let settings = &Settings { survives: survives(world), hosts: hosts.count(), ..settings.clone() };
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
     let most = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
     let prepared = match world.is_first() {
-        true => prepare::prepare(settings, most).map(Some),
+        true => prepare::prepare_and_say(settings, most, &mut |text| say(text, quiet)).map(Some),
         false => Ok(None),
     };
     let prepared = settle::agree(world, prepared)?;
@@ -317,6 +317,12 @@ fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: 
     Lead::new(settings, prepared, hosts, printer, Box::new(Terminal { quiet, joblog }), now())
 }
 
+fn say(text: &str, quiet: bool) {
+    if !quiet {
+        terminal::complain(text);
+    }
+}
+
 /// Reports to people on standard error, and to programs on standard output.
 struct Terminal {
     quiet: bool,
@@ -330,9 +336,7 @@ impl Audience for Terminal {
     }
 
     fn remark(&mut self, text: &str) {
-        if !self.quiet {
-            terminal::complain(text);
-        }
+        say(text, self.quiet);
     }
 
     fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]) {

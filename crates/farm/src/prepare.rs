@@ -5,15 +5,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
+use crate::joining::{Joined, join};
 use crate::journal::past::{Past, Verdict};
-use crate::journal::{self, foreign, record};
-use crate::leases::{self, Leases};
+use crate::journal::{foreign, record};
+use crate::leases::Leases;
 use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
+use crate::presence::Presence;
 use crate::report::Report;
 use crate::settings::Settings;
 use crate::task::{Outcome, Task};
@@ -29,6 +32,8 @@ pub struct Prepared {
     /// The number of the job on its journal.
     pub job: u32,
     pub joblog: Option<Joblog>,
+    /// Presence on the journal.
+    pub presence: Option<Arc<Presence>>,
     /// Leases, where the list can be shared with other jobs on the journal.
     pub leases: Option<Leases>,
     pub report: Option<Report>,
@@ -39,9 +44,26 @@ pub struct Prepared {
 /// # Errors
 /// Wrong usage, with one sentence.
 pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
+    prepare_and_say(settings, ranks_of_host, &mut |_| ())
+}
+
+/// The same; `say` receives what is waited for.
+///
+/// # Errors
+/// Wrong usage, with one sentence.
+pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn FnMut(&str)) -> Result<Prepared> {
     let surveyed = survey(settings, ranks_of_host)?;
-    let others = settings.journal.as_ref().map_or_else(Vec::new, |folder| leases::others(folder, 0));
-    let mut past = past(settings, &others)?;
+    let shared = surveyed.total.filter(|_| surveyed.can_be_shared);
+    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared, say)).transpose()?;
+    let presence = joined.as_ref().map(|joined| joined.presence.clone());
+    // A job that begins nothing is no longer there for others.
+    with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))
+}
+
+/// Reads the records when the job has joined the journal: what jobs before it did is complete by then, and what others do from now on it does not do.
+fn with_records(settings: &Settings, surveyed: &Surveyed, joined: Option<Joined>) -> Result<Prepared> {
+    let others = joined.as_ref().map_or(&[][..], |joined| &joined.others);
+    let mut past = past(settings, others)?;
     let costs = costs(settings, &mut past)?;
     let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
     let report = settings.report.as_ref().map(|folder| {
@@ -50,22 +72,9 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
     });
     let report = report.transpose()?;
     let list = open(settings)?;
-    let (mut job, mut leases) = (1, None);
-    if let Some(folder) = &settings.journal {
-        let named = || format!("--journal {}", names::shown(folder));
-        if !others.is_empty() && !surveyed.can_be_shared {
-            return Err(Error::usage(format!(
-                "{}: another job runs on it, and only a list in a file without barriers can be shared",
-                named()
-            )));
-        }
-        job = journal::enter(folder, &leases::note())?;
-        if let Some(total) = surveyed.total.filter(|_| surveyed.can_be_shared) {
-            let entered = Leases::enter(folder, job, total);
-            leases = Some(entered.map_err(|why| Error::usage(format!("{}: it cannot be written to: {why}", named())))?);
-        }
-    }
-    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases, report })
+    let job = joined.as_ref().map_or(1, |joined| joined.presence.job());
+    let (presence, leases) = joined.map_or((None, None), |joined| (Some(joined.presence), joined.leases));
+    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, presence, leases, report })
 }
 
 pub(crate) fn open(settings: &Settings) -> Result<List> {
@@ -270,15 +279,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_file, mut settings) = list("a\n");
         settings.journal = Some(folder.path().to_path_buf());
-        assert_eq!(prepare(&settings, 1).unwrap().job, 1);
+        let first = prepare(&settings, 1).unwrap();
+        assert_eq!(first.job, 1);
         let mut records = record::header().into_bytes();
         record::write(&mut records, "h", &Outcome::without_run(1, crate::task::State::Done), b"a");
         std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
         // The earlier job is over; otherwise the next one would share the list with it.
-        std::fs::write(folder.path().join("leases/ended-1"), "").unwrap();
+        first.presence.unwrap().end();
         assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
         settings.resume = true;
-        assert_eq!(prepare(&settings, 1).unwrap().job, 2);
+        let third = prepare(&settings, 1).unwrap();
+        assert_eq!((third.job, third.presence.unwrap().others()), (3, Vec::new()), "the one that was refused is gone");
         let mut shown = 0;
         dry_run(&settings, |_| {
             shown += 1;

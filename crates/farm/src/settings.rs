@@ -55,6 +55,8 @@ pub struct Settings {
     pub output: Shown,
     /// The job goes on when a rank dies.
     pub survives: bool,
+    /// Number of hosts that it runs on.
+    pub hosts: u32,
 }
 
 /// A limit of time.
@@ -114,6 +116,7 @@ impl Settings {
             scheduler: Scheduler::Adaptive,
             output: Shown::Outputs,
             survives: false,
+            hosts: 1,
         }
     }
 

@@ -7,12 +7,14 @@ pub mod past;
 pub mod record;
 pub mod write;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use equipoise::topology::RankId;
 use equipoise::{Error, Result, names};
+use tempfile::Builder;
 
 /// The records that a rank of a job writes. The first job on a folder has no number in its names.
 pub fn file(folder: &Path, rank: RankId, job: u32) -> PathBuf {
@@ -54,19 +56,28 @@ pub fn numbers(name: &str) -> Option<(u32, u32)> {
 pub fn enter(folder: &Path, note: &str) -> Result<u32> {
     let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
     fs::create_dir_all(folder).map_err(refused)?;
+    // The file appears with all that is in it. It gets its name by a link, which fails if another job has the number.
+    let mut file = Builder::new().prefix(".job-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(refused)?;
+    file.write_all(note.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(refused)?;
     for job in 1.. {
-        // The process that creates the file has the number.
-        match OpenOptions::new().write(true).create_new(true).open(folder.join(format!("job-{job}"))) {
-            Ok(mut file) => {
-                file.write_all(note.as_bytes()).and_then(|()| file.sync_all()).map_err(refused)?;
-                sync_folder(folder).map_err(refused)?;
-                return Ok(job);
-            }
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(why) => return Err(refused(why)),
+        if link(file.path(), &folder.join(format!("job-{job}"))).map_err(refused)? {
+            sync_folder(folder).map_err(refused)?;
+            return Ok(job);
         }
     }
     unreachable!("numbers do not end")
+}
+
+/// Gives a file a second name; false if another file has that name. A file server may have made the link although it answers that the name is there.
+///
+/// # Errors
+/// If the file system refuses links.
+pub(crate) fn link(file: &Path, name: &Path) -> io::Result<bool> {
+    match fs::hard_link(file, name) {
+        Ok(()) => Ok(true),
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(fs::metadata(file)?.ino() == fs::metadata(name)?.ino()),
+        Err(why) => Err(why),
+    }
 }
 
 /// A new file is in its folder for good only when the folder is on the disk, too.
@@ -82,7 +93,8 @@ mod tests {
     fn jobs_have_numbers_of_their_own() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("j");
-        assert_eq!((enter(&inner, "").unwrap(), enter(&inner, "").unwrap()), (1, 2));
+        assert_eq!((enter(&inner, "one").unwrap(), enter(&inner, "two").unwrap()), (1, 2));
+        assert_eq!(fs::read_to_string(inner.join("job-2")).unwrap(), "two");
         for (rank, job) in [(1, 1), (0, 2), (0, 1), (10, 2)] {
             fs::write(file(&inner, RankId::new(rank), job), "").unwrap();
         }

@@ -127,7 +127,7 @@ impl Lead {
         audience: Box<dyn Audience>,
         now: f64,
     ) -> Lead {
-        let Prepared { list, total, past, costs, leases, report, .. } = prepared;
+        let Prepared { list, total, past, costs, presence, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
         let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
         let (chunks, sash, pool) = match settings.scheduler {
@@ -140,7 +140,7 @@ impl Lead {
             hosts: Hosts::new(settings, host_of_rank),
             settings: settings.clone(),
             list,
-            sharing: Sharing::new(leases),
+            sharing: Sharing::new(presence, leases),
             is_read: false,
             barrier: None,
             past,
@@ -400,6 +400,7 @@ impl Lead {
             self.counts.drained = true;
             self.counts.left += self.pool.take_all();
             self.barrier = None;
+            self.is_read &= !self.sharing.count_again();
         }
         RankId::all(self.ranks.len() as u32).for_each(|rank| self.sends.push((rank, ToHand::Drain { grace })));
     }

@@ -29,9 +29,14 @@ impl Lead {
                     self.drain(0.0, 0.0);
                 }
             }
+            if self.draining {
+                self.count_others()?;
+            }
             let window = self.window();
             let is_full = self.pool.ready() + self.pool.waiting() >= window || self.pool.bytes() >= WINDOW_BYTES;
-            if is_full && !self.draining {
+            // Tasks that were read and that wait may wait for some that a dead job has left.
+            let may_free = self.pool.ready() == 0 && self.sharing.is_behind();
+            if is_full && !may_free && !self.draining {
                 return Ok(());
             }
             let entry = match self.list.entry() {
@@ -47,7 +52,10 @@ impl Lead {
             match entry {
                 None => {
                     self.is_read = true;
-                    self.sharing.read_to(None)?;
+                    // In a job that ends, a block may have tasks that are left.
+                    if !self.draining {
+                        self.sharing.read_to(None)?;
+                    }
                 }
                 // A job that ends does not wait for what may still come.
                 Some(Entry::Later) if self.draining => self.is_read = true,
@@ -74,13 +82,13 @@ impl Lead {
     }
 
     fn take_in(&mut self, mut task: Task) -> Result<()> {
-        let claim = self.claim(task.seq)?;
-        if claim == Claim::Not {
-            return Ok(());
-        }
+        let verdict = match self.claim(&task)? {
+            Claim::Not => return Ok(()),
+            Claim::Counted(state) => Verdict::Finished(state),
+            Claim::Ours => self.past.judge(&task, self.settings.retry_failed),
+        };
         self.counts.read += 1;
-        let retry = self.settings.retry_failed && claim == Claim::Ours;
-        let attempts = match self.past.judge(&task, retry) {
+        let attempts = match verdict {
             Verdict::Finished(state) => {
                 self.recorded.insert(task.seq);
                 self.counts.count_earlier(state);

@@ -1,18 +1,22 @@
 //! Sharing of a list with other jobs on the same journal.
 //!
-//! The lead takes in only tasks of blocks that it holds. When it has run all of these it reads the list again for the others: tasks that
-//! have their record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for.
+//! The lead takes in only tasks of blocks that it holds. When it has nothing else to do it reads the list again from the beginning: tasks that have their
+//! record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for. This pass may begin before the list was read to
+//! its end, where all the tasks that were read wait for others'.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use equipoise::{Error, Result};
 
 use super::Lead;
-use crate::journal::past::Past;
+use super::pool::Numbers;
+use crate::journal::past::{Past, Verdict};
 use crate::leases::{Hold, Leases};
 use crate::prepare;
-use crate::task::State;
+use crate::presence::Presence;
+use crate::task::{State, Task};
 
 /// Seconds between two looks at what others hold.
 const LOOK: f64 = 1.0;
@@ -20,11 +24,21 @@ const LOOK: f64 = 1.0;
 /// Knowledge of others' blocks.
 #[derive(Default)]
 pub struct Sharing {
+    presence: Option<Arc<Presence>>,
     leases: Option<Leases>,
-    /// Blocks that others hold or have done, and that are not counted yet.
+    /// Blocks that others hold or have done and that are not counted yet, as far as this pass through the list has come.
     others: BTreeSet<u64>,
-    /// In later passes through the list: the blocks that are wanted.
-    wanted: Option<BTreeSet<u64>>,
+    /// Blocks that were done when the records were last read.
+    complete: BTreeSet<u64>,
+    /// Dead jobs whose records were read after their death.
+    dead: BTreeSet<u32>,
+    /// Tasks that were taken in or counted.
+    taken: Numbers,
+    /// The last task that was read in this pass, and in any.
+    at: u64,
+    furthest: u64,
+    /// The job ends: what others have not finished is still to be counted.
+    is_to_count: bool,
     next_look: f64,
 }
 
@@ -34,8 +48,8 @@ pub enum Claim {
     /// It is this job's.
     Ours,
     /// Another job has finished it; it is only counted, even if it failed.
-    Counted,
-    /// Another job may still run it: nothing to do now.
+    Counted(State),
+    /// Another job may still run it, or it was taken in before: nothing to do now.
     Not,
 }
 
@@ -44,8 +58,8 @@ fn failed(why: std::io::Error) -> Error {
 }
 
 impl Sharing {
-    pub fn new(leases: Option<Leases>) -> Sharing {
-        Sharing { leases, ..Sharing::default() }
+    pub fn new(presence: Option<Arc<Presence>>, leases: Option<Leases>) -> Sharing {
+        Sharing { presence, leases, ..Sharing::default() }
     }
 
     /// Number of tasks that may be ready before more are read, where `least` are needed to keep all ranks busy.
@@ -56,6 +70,17 @@ impl Sharing {
     /// Returns true if others' blocks are still to be counted or run.
     pub fn is_waiting(&self) -> bool {
         !self.others.is_empty()
+    }
+
+    /// Returns true if tasks that come before others that were read are still to be looked at.
+    pub fn is_behind(&self) -> bool {
+        self.at < self.furthest
+    }
+
+    /// Has the tasks counted that others have not finished, since the job ends. Returns true if there may be some.
+    pub fn count_again(&mut self) -> bool {
+        self.is_to_count = self.leases.is_some();
+        self.is_to_count
     }
 
     pub fn take_in(&mut self, seq: u64) {
@@ -73,41 +98,57 @@ impl Sharing {
     }
 
     pub fn end(&self) {
-        self.leases.iter().for_each(Leases::end);
+        self.presence.iter().for_each(|presence| presence.end());
     }
 }
 
 impl Lead {
     /// Decides whether a task is to be taken in now.
-    pub(super) fn claim(&mut self, seq: u64) -> Result<Claim> {
-        let Some(leases) = &mut self.sharing.leases else { return Ok(Claim::Ours) };
+    pub(super) fn claim(&mut self, task: &Task) -> Result<Claim> {
+        let (sharing, seq) = (&mut self.sharing, task.seq);
+        let Some(leases) = &mut sharing.leases else { return Ok(Claim::Ours) };
         let block = leases.block(seq);
-        if self.sharing.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&block)) {
+        if !self.draining && (sharing.at == 0 || leases.block(sharing.at) != block) {
+            leases.read_to(Some(seq)).map_err(failed)?;
+        }
+        (sharing.at, sharing.furthest) = (seq, seq.max(sharing.furthest));
+        if sharing.taken.contains(seq) {
             return Ok(Claim::Not);
         }
-        if self.sharing.wanted.is_some() && self.recorded.contains(seq) {
-            // It was counted in an earlier pass.
-            return Ok(Claim::Not);
+        let state = match self.past.judge(task, false) {
+            Verdict::Finished(state) => Some(state),
+            Verdict::Run { .. } | Verdict::Edited => self.past.final_state(seq),
+        };
+        let is_complete = sharing.complete.contains(&block);
+        if let Some(state) = state.filter(|_| is_complete) {
+            sharing.taken.insert(seq);
+            return Ok(Claim::Counted(state));
         }
-        leases.read_to(Some(seq)).map_err(failed)?;
-        let hold = match self.sharing.others.contains(&block) {
+        let hold = match sharing.others.contains(&block) || is_complete {
+            // A job that ends takes nothing more from others, and leaves what is not finished.
+            _ if self.draining => Hold::Ours,
             true => Hold::Others,
             false => leases.hold(seq).map_err(failed)?,
         };
-        let recorded = self.past.final_state(seq).filter(|_| self.sharing.wanted.is_some());
         match hold {
-            Hold::Ours => Ok(Claim::Ours),
-            Hold::Inherited => {
-                self.past = past(self)?;
+            Hold::Ours => {
+                sharing.taken.insert(seq);
                 Ok(Claim::Ours)
             }
-            // If it became done after the records were read, the next pass counts what is missing.
-            Hold::Done if recorded.is_some() => Ok(Claim::Counted),
+            Hold::Inherited(holder) => {
+                sharing.taken.insert(seq);
+                // The records of a dead job do not change: they are read once, however many blocks it had.
+                if sharing.dead.insert(holder) {
+                    self.past = past(self)?;
+                }
+                Ok(Claim::Ours)
+            }
+            // What became done after the records were read is counted in the next pass.
             Hold::Done | Hold::Others => {
-                self.sharing.others.insert(block);
+                sharing.others.insert(block);
                 self.printer.skip(seq);
-                if let Some(state) = recorded {
-                    // Tasks that depend on it need not wait for its whole block.
+                // Tasks that depend on it need not wait for its whole block. A failure may be older than the job that tries it again.
+                if let Some(state) = state.filter(|state| *state == State::Done || !self.settings.retry_failed) {
                     self.skip(seq, state == State::Done);
                 }
                 Ok(Claim::Not)
@@ -115,19 +156,36 @@ impl Lead {
         }
     }
 
-    /// Shows that the job is alive; looks after what others hold if there is nothing else to do.
+    /// Looks after what others hold if there is nothing else to do: all is read, or what was read waits for others.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
-        let Some(leases) = &mut self.sharing.leases else { return Ok(()) };
-        leases.beat(now);
-        let is_idle = self.is_read && self.pool.ready() == 0 && self.out.is_empty() && !self.draining;
-        if !is_idle || !self.sharing.is_waiting() || now < self.sharing.next_look {
+        self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
+        let has_work = self.pool.ready() > 0 || (self.pool.waiting() == 0 && !self.out.is_empty());
+        let is_reading = !self.is_read && self.sharing.is_behind();
+        if has_work || is_reading || self.draining || !self.sharing.is_waiting() || now < self.sharing.next_look {
             return Ok(());
         }
         let began = Instant::now();
-        self.past = past(self)?;
+        self.read_again()?;
         // Long journals are read less often.
         self.sharing.next_look = now + LOOK.max(10.0 * began.elapsed().as_secs_f64());
-        self.sharing.wanted = Some(std::mem::take(&mut self.sharing.others));
+        Ok(())
+    }
+
+    /// In a job that ends: begins to count what others have not finished.
+    pub(super) fn count_others(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.sharing.is_to_count) {
+            true => self.read_again(),
+            false => Ok(()),
+        }
+    }
+
+    /// Begins a pass through the list, with the records as they are now.
+    fn read_again(&mut self) -> Result<()> {
+        // Blocks that are done by now have all their records.
+        self.sharing.complete = self.sharing.leases.as_ref().map_or(Ok(BTreeSet::new()), Leases::done).map_err(failed)?;
+        self.past = past(self)?;
+        self.sharing.others.clear();
+        self.sharing.at = 0;
         self.list = prepare::open(&self.settings)?;
         self.is_read = false;
         Ok(())

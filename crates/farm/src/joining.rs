@@ -1,0 +1,231 @@
+//! A job joins a journal: it is the first of the living jobs there, or it shares the list with those.
+//!
+//! Jobs join in the order of their numbers, each when all earlier ones have joined or are dead. So no two decide at the same time, and there is no lock
+//! that could be left behind. The first of the living makes a new folder of leases, `DIR/leases-J`, and the later ones use it. A job has joined when
+//! `DIR/job-J.joined` is there, with the number of this folder and whether its list can be shared.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use equipoise::{Error, Result, names};
+
+use crate::leases::{self, Leases};
+use crate::presence::{Life, Presence};
+
+/// Time between two looks at the jobs that are waited for.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time after which it is said what is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Word for a list that can be shared.
+const SHARED: &str = "shared";
+
+/// A job that has joined.
+pub struct Joined {
+    pub presence: Arc<Presence>,
+    /// Leases, where the list can be shared with other jobs.
+    pub leases: Option<Leases>,
+    /// The other jobs that run.
+    pub others: Vec<u32>,
+}
+
+/// State of an earlier job.
+#[derive(Clone, Copy, Debug)]
+struct Earlier {
+    job: u32,
+    life: Life,
+    /// If it has joined, the job whose leases it uses, and whether its list can be shared.
+    joined: Option<(u32, bool)>,
+}
+
+/// Decision on a job that wants to join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// It is not known yet whether this job is alive, or what it decides.
+    Wait(u32),
+    /// No other is alive.
+    First,
+    /// Others are, whose leases are those of this job.
+    With(u32),
+    /// Others are, and this one has a list that cannot be shared.
+    OthersAlone(u32),
+    /// Others are, and the own list cannot be shared.
+    Alone,
+}
+
+/// Decides by the earlier jobs, for a list that can be shared or can't.
+fn decide(can_be_shared: bool, earlier: &[Earlier]) -> Entry {
+    let is_open = |job: &&Earlier| job.life == Life::Unknown || (job.life == Life::Alive && job.joined.is_none());
+    if let Some(open) = earlier.iter().find(is_open) {
+        return Entry::Wait(open.job);
+    }
+    let living = || earlier.iter().filter(|job| job.life == Life::Alive);
+    let alone = living().find(|job| job.joined.is_some_and(|(_, can_be_shared)| !can_be_shared));
+    match (living().filter_map(|job| job.joined).map(|(owner, _)| owner).max(), alone) {
+        (None, _) => Entry::First,
+        (_, Some(alone)) => Entry::OthersAlone(alone.job),
+        (Some(_), None) if !can_be_shared => Entry::Alone,
+        (Some(owner), None) => Entry::With(owner),
+    }
+}
+
+/// Reads what a job wrote when it joined.
+fn read_joined(text: &str) -> Option<(u32, bool)> {
+    let (owner, list) = text.trim().split_once('\t')?;
+    Some((owner.parse().ok()?, list == SHARED))
+}
+
+fn joined_file(folder: &Path, job: u32) -> PathBuf {
+    folder.join(format!("job-{job}.joined"))
+}
+
+/// Joins the journal in a folder as a new job on some hosts, with a list of this length if it can be shared. `say` receives what is waited for.
+///
+/// # Errors
+/// Wrong usage if the folder cannot be written to, or if other jobs run on it and one of the lists cannot be shared.
+pub fn join(folder: &Path, hosts: u32, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+    let presence = Presence::enter(folder, hosts)?;
+    let joined = enter(&presence, total, say);
+    if joined.is_err() {
+        presence.end();
+    }
+    joined
+}
+
+fn enter(presence: &Arc<Presence>, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+    let (folder, job) = (presence.folder(), presence.job());
+    let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
+    let (began, mut has_said) = (Instant::now(), false);
+    let (earlier, entry) = loop {
+        let look = |other: &u32| Earlier {
+            job: *other,
+            life: presence.life(*other),
+            joined: fs::read_to_string(joined_file(folder, *other)).ok().and_then(|text| read_joined(&text)),
+        };
+        let earlier: Vec<Earlier> = presence.others().iter().filter(|other| **other < job).map(look).collect();
+        let entry = decide(total.is_some(), &earlier);
+        let Entry::Wait(open) = entry else { break (earlier, entry) };
+        if !has_said && began.elapsed() >= PATIENCE {
+            has_said = true;
+            say(&format!("--journal {}: job {open} has not ended; it takes up to 30 s to see whether it is alive", names::shown(folder)));
+        }
+        std::thread::sleep(LOOK);
+    };
+    let denied = |why: &str| Err(Error::usage(format!("--journal {}: {why}", names::shown(folder))));
+    let owner = match entry {
+        Entry::Alone => return denied("another job runs on it, and only a list in a file without barriers can be shared"),
+        Entry::OthersAlone(other) => {
+            return denied(&format!("job {other} runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe"));
+        }
+        Entry::With(owner) => owner,
+        Entry::First | Entry::Wait(_) => job,
+    };
+    let leases = total.map(|total| Leases::new(presence.clone(), owner, total)).transpose().map_err(refused)?;
+    // It appears with what is in it.
+    let new = folder.join(format!(".job-{job}.joined"));
+    fs::write(&new, format!("{owner}\t{}\n", if total.is_some() { SHARED } else { "alone" }))
+        .and_then(|()| fs::rename(&new, joined_file(folder, job)))
+        .map_err(refused)?;
+    if owner == job {
+        leases::clear(folder, job);
+    }
+    let others = earlier.iter().filter(|other| other.life == Life::Alive).map(|other| other.job).collect();
+    Ok(Joined { presence: presence.clone(), leases, others })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leases::Hold;
+    use crate::presence::tests::only_file;
+
+    fn joined(folder: &Path) -> Joined {
+        join(folder, 1, Some(512), &mut |_| ()).unwrap()
+    }
+
+    #[test]
+    fn earlier_jobs_decide_first() {
+        let job = |job, life, leases: Option<u32>| Earlier { job, life, joined: leases.map(|owner| (owner, true)) };
+        let (dead, alive, open) = (job(1, Life::Dead, Some(1)), job(2, Life::Alive, Some(2)), job(3, Life::Alive, None));
+        for shared in [true, false] {
+            assert_eq!([decide(shared, &[]), decide(shared, &[dead])], [Entry::First; 2]);
+            assert_eq!(decide(shared, &[dead, alive, open]), Entry::Wait(3));
+            assert_eq!(decide(shared, &[job(1, Life::Unknown, Some(1)), alive]), Entry::Wait(1));
+        }
+        // One that died before it had joined holds up nobody, and one that was found dead shares nothing, even if it is the first.
+        assert_eq!(decide(true, &[dead, alive]), Entry::With(2));
+        assert_eq!(decide(true, &[job(1, Life::Dead, None), alive, job(3, Life::Alive, Some(2))]), Entry::With(2));
+        assert_eq!(decide(true, &[job(1, Life::Dead, Some(1)), job(2, Life::Dead, Some(1))]), Entry::First);
+        // Lists that cannot be shared are refused, whichever of the jobs has one.
+        assert_eq!(decide(false, &[dead, alive]), Entry::Alone);
+        let alone = |life| Earlier { job: 4, life, joined: Some((4, false)) };
+        assert_eq!([decide(true, &[alone(Life::Alive)]), decide(false, &[alone(Life::Alive)])], [Entry::OthersAlone(4); 2]);
+        assert_eq!([decide(true, &[alone(Life::Dead)]), decide(false, &[alone(Life::Dead)])], [Entry::First; 2]);
+    }
+
+    /// Of two jobs that begin at the same time one is refused if one of the lists cannot be shared.
+    #[test]
+    fn a_list_that_cannot_be_shared_has_one_job() {
+        for totals in [[None, Some(9)], [Some(9), None], [None, None]] {
+            let folder = tempfile::tempdir().unwrap();
+            let all = std::thread::scope(|scope| {
+                let threads = totals.map(|total| {
+                    scope.spawn({
+                        let folder = folder.path();
+                        move || join(folder, 1, total, &mut |_| ())
+                    })
+                });
+                threads.map(|thread| thread.join().unwrap())
+            });
+            assert_eq!(all.iter().filter(|joined| joined.is_ok()).count(), 1, "{totals:?}");
+            let why = all.iter().find_map(|joined| joined.as_ref().err()).unwrap();
+            assert!(why.exit_status() == 2 && why.to_string().contains("shared"), "{why}");
+            // The one that was refused holds up nobody.
+            all.iter().flatten().for_each(|joined| joined.presence.end());
+            assert!(join(folder.path(), 1, None, &mut |_| ()).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_first_of_the_living_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = joined(folder.path());
+        assert_eq!(first.leases.as_mut().unwrap().hold(1).unwrap(), Hold::Ours);
+        first.presence.end();
+        only_file(folder.path(), false);
+        let (mut next, mut other) = (joined(folder.path()), joined(folder.path()));
+        assert_eq!((next.others.as_slice(), other.others.as_slice()), (&[][..], &[3][..]));
+        assert_eq!(next.leases.as_mut().unwrap().hold(1).unwrap(), Hold::Ours);
+        assert_eq!(other.leases.as_mut().unwrap().hold(1).unwrap(), Hold::Others);
+        assert!(!folder.path().join("leases-1").exists(), "leases of the dead are gone");
+    }
+
+    /// One that comes while another decides waits for it, and if that dies goes on.
+    #[test]
+    fn a_job_that_dies_while_it_joins_holds_up_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let slow = Presence::enter(folder.path(), 1).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| joined(folder.path()).others);
+            std::thread::sleep(4 * LOOK);
+            assert!(!waits.is_finished());
+            slow.end();
+            assert_eq!(waits.join().unwrap(), [0; 0]);
+        });
+    }
+
+    #[test]
+    fn of_jobs_that_join_at_a_time_one_is_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<Joined> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| joined(folder.path()))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(all.iter().filter(|joined| joined.others.is_empty()).count(), 1);
+        let folders = fs::read_dir(folder.path()).unwrap().flatten().filter(|entry| entry.file_type().unwrap().is_dir()).count();
+        assert_eq!(folders, 1, "they have the same leases");
+    }
+}
