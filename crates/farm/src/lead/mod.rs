@@ -344,7 +344,10 @@ impl Lead {
         if let Some(report) = &mut self.report {
             report.add(from, &outcome, &text).map_err(reporting)?;
         }
-        self.audience.joblog(self.hosts.name(from), &outcome, &text);
+        if outcome.state != State::Skipped {
+            // GNU parallel's log has only commands that ran: one that is not in it runs when the job goes on.
+            self.audience.joblog(self.hosts.name(from), &outcome, &text);
+        }
         if outcome.state == State::Failed {
             self.tell_failure(&outcome, line, &text);
         }
