@@ -83,7 +83,7 @@ fn lists_of_others_are_read() {
     fs::create_dir(place.path("sub")).unwrap();
     place.list(b"# list\necho a > f\n[# -1 #] cat f\n[@ sub @] basename $PWD\n");
     assert_eq!(place.expect(0, &["jobs", "--format", "greasy", "--keep-order"]), "a\nsub\n");
-    place.list(b"#DISBATCH PREFIX echo x;\n#DISBATCH REPEAT 2 start 5 echo $DISBATCH_REPEAT_INDEX\n#DISBATCH BARRIER\necho last\n");
+    place.list(b"#DISBATCH PREFIX echo x; \n#DISBATCH REPEAT 2 start 5 echo $DISBATCH_REPEAT_INDEX\n#DISBATCH BARRIER\necho last\n");
     assert_eq!(place.expect(0, &["jobs", "--format", "disbatch", "--keep-order"]), "x\n5\nx\n6\nx\nlast\n");
     assert_eq!(place.list(b"echo a | tr a b\n").expect(0, &["jobs", "--format", "parallel"]), "b\n");
 }

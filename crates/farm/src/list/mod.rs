@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use equipoise::{Error, Result, names};
 
-use crate::task::{How, Task};
+use crate::task::{How, REPEAT_INDEX, Task};
 use formats::{Format, Item, Memory};
 use line::Directives;
 use template::Template;
@@ -231,7 +231,7 @@ impl List {
 fn with_variables(entry: Entry, index: Option<u64>) -> Entry {
     match (entry, index) {
         (Entry::Task(mut task), Some(index)) => {
-            task.variables.push((b"DISBATCH_REPEAT_INDEX".to_vec(), index.to_string().into_bytes()));
+            task.variables.push((REPEAT_INDEX.to_vec(), index.to_string().into_bytes()));
             Entry::Task(task)
         }
         (entry, _) => entry,
