@@ -1,22 +1,23 @@
 //! Preparation of a job on rank 0: it checks the list, reads the records of earlier jobs, and enters the journal.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
+use crate::journal::joblog::Joblog;
 use crate::journal::past::{Past, Verdict};
-use crate::journal::{self, foreign, record};
+use crate::journal::{self, foreign};
 use crate::leases::{self, Leases};
 use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
 use crate::report::Report;
 use crate::settings::Settings;
-use crate::task::{Outcome, Task};
+use crate::task::Task;
 
 /// Initial state of the lead.
 pub struct Prepared {
@@ -43,7 +44,7 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
     let others = settings.journal.as_ref().map_or_else(Vec::new, |folder| leases::others(folder, 0));
     let mut past = past(settings, &others)?;
     let costs = costs(settings, &mut past)?;
-    let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
+    let mut joblog = settings.joblog.as_ref().map(|path| Joblog::open(path)).transpose()?;
     let report = settings.report.as_ref().map(|folder| {
         let refused = |why| Error::usage(format!("--report {}: it cannot be written to: {why}", names::shown(folder)));
         Report::create(folder, now()).map_err(refused)
@@ -64,6 +65,10 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
             let entered = Leases::enter(folder, job, total);
             leases = Some(entered.map_err(|why| Error::usage(format!("{}: it cannot be written to: {why}", named())))?);
         }
+    }
+    if let (Some(joblog), Some(path)) = (&mut joblog, &settings.joblog) {
+        let came_before = |folder| leases::others(folder, job).iter().any(|other| *other < job);
+        joblog.begin(path, settings.resume, settings.journal.as_deref().is_some_and(came_before))?;
     }
     Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases, report })
 }
@@ -211,43 +216,12 @@ pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -
     Ok(())
 }
 
-/// GNU parallel's job log.
-pub struct Joblog {
-    file: BufWriter<File>,
-    line: Vec<u8>,
-}
-
-impl Joblog {
-    /// Opens it: anew, or to append to it if a job goes on.
-    ///
-    /// # Errors
-    /// Wrong usage if it cannot be written to.
-    fn open(path: &Path, goes_on: bool) -> Result<Joblog> {
-        let refused = |why: io::Error| Error::usage(format!("--joblog {}: it cannot be written to: {why}", names::shown(path)));
-        let mut options = OpenOptions::new();
-        options.create(true).append(goes_on).write(true).truncate(!goes_on);
-        let mut file = options.open(path).map_err(refused)?;
-        if file.metadata().map_err(refused)?.len() == 0 {
-            writeln!(file, "{}", record::PARALLEL).map_err(refused)?;
-        }
-        Ok(Joblog { file: BufWriter::new(file), line: Vec::new() })
-    }
-
-    /// Appends a record.
-    ///
-    /// # Errors
-    /// If the disk does not take it.
-    pub fn write(&mut self, host: &str, outcome: &Outcome, command: &[u8]) -> io::Result<()> {
-        self.line.clear();
-        record::write_parallel(&mut self.line, host, outcome, command);
-        self.file.write_all(&self.line)?;
-        self.file.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::record;
+    use crate::task::Outcome;
+    use std::io::Write;
 
     fn list(text: &str) -> (tempfile::NamedTempFile, Settings) {
         let mut file = tempfile::NamedTempFile::new().unwrap();

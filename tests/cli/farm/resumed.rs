@@ -54,3 +54,59 @@ fn what_was_skipped_runs_when_failures_are_tried_again() {
         assert_eq!(place.expect(0, &arguments("--retry-failed")), "", "{more:?}");
     }
 }
+
+#[test]
+fn a_job_log_that_was_cut_is_gone_on_with() {
+    let place = Place::new();
+    place.list(b"echo 1\necho 2\necho 3\n").expect(0, &["jobs", "--joblog", "log", "--workers", "1"]);
+    let text = fs::read_to_string(place.path("log")).unwrap();
+    fs::write(place.path("log"), &text[..text.len() - 3]).unwrap();
+    let goes_on = ["jobs", "--joblog", "log", "--resume"];
+    assert_eq!(place.expect(0, &goes_on), "3\n");
+    assert_eq!(place.expect(0, &goes_on), "", "its record is whole");
+}
+
+#[test]
+fn commands_of_several_lines_are_finished_in_a_job_log_and_a_journal() {
+    for more in [&[][..], &["--journal", "j"]] {
+        let place = Place::new();
+        let arguments = |mode| [&["--array", "1-2", "--joblog", "log"], more, &[mode, "--", "sh", "-c", "echo a\necho {}"]].concat();
+        let said = place.expect(0, &arguments("--keep-order"));
+        assert_eq!(said, "a\n1\na\n2\n");
+        assert_eq!(fs::read(place.path("log")).unwrap().split(|byte| *byte == b'\n').count(), 4, "a line for each");
+        assert_eq!(place.expect(0, &arguments("--resume")), "", "{more:?}");
+    }
+}
+
+/// A second job on a journal appends to the job log of the first.
+#[test]
+fn two_jobs_share_a_job_log() {
+    let place = Place::new();
+    let list: String = (1..=60).map(|n| format!("sh -c 'sleep 0.05; echo {n} >>ran'\n")).collect();
+    place.list(list.as_bytes());
+    let start = || place.command(&["jobs", "--workers", "2", "--journal", "j", "--joblog", "log"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = start();
+    until("records", || place.path("log").exists() && fs::read_to_string(place.path("log")).unwrap().lines().count() > 5);
+    let mut second = start();
+    assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    let mut numbers: Vec<u64> = log.lines().skip(1).map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=60).collect::<Vec<_>>());
+}
+
+#[test]
+fn logs_of_greasy_and_disbatch_are_gone_on_with() {
+    let place = Place::new();
+    fs::write(
+        place.path("log"),
+        "[2024-01-01 00:00:00] INFO: Task 3 located in line 5 completed successfully on node n. Elapsed: 00:00:01\n",
+    )
+    .unwrap();
+    place.list(b"# list\necho A\necho B\n\necho C\necho D\n");
+    assert_eq!(place.expect(0, &["jobs", "--format", "greasy", "--resume-from", "log", "--keep-order"]), "A\nB\nD\n");
+    let ended = |id: u64, line: u64, text: &str| format!("    \t{id}\t{line}\t-1\tn\t1\t0\t1.0\t1.0\t2.0\t0\t''\t0\t''\t{text}\n");
+    fs::write(place.path("log"), ended(0, 1, "echo A") + &ended(2, 3, "echo B")).unwrap();
+    place.list(b"echo A\n#DISBATCH BARRIER\necho B\necho C\n");
+    assert_eq!(place.expect(0, &["jobs", "--format", "disbatch", "--resume-from", "log", "--keep-order"]), "C\n");
+}
