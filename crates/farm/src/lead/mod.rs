@@ -6,6 +6,7 @@
 pub mod counts;
 mod dealing;
 pub mod hosts;
+mod leaving;
 mod losses;
 mod packing;
 pub mod pool;
@@ -251,8 +252,7 @@ impl Lead {
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);
-            late.iter().for_each(|(task, _)| self.printer.skip(task.seq));
-            self.counts.left += late.len() as u64;
+            late.iter().for_each(|(task, _)| self.leave(task.seq));
             if now >= walltime.end || (now >= last && self.out.is_empty()) {
                 self.drain(0.0, now);
             }
@@ -332,8 +332,7 @@ impl Lead {
         }
         self.out.remove(&seq);
         if outcome.state == State::Left {
-            self.counts.left += 1;
-            self.printer.skip(seq);
+            self.leave(seq);
             return Ok(());
         }
         if !self.recorded.insert(seq) {

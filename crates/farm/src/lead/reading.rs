@@ -24,10 +24,7 @@ impl Lead {
                     return Ok(());
                 }
                 self.barrier = None;
-                if check && self.counts.failed + self.counts.skipped > 0 {
-                    self.audience.remark("a task before BARRIER CHECK failed: what follows is left");
-                    self.drain(0.0, 0.0);
-                }
+                self.pass_barrier(check);
             }
             let window = self.window();
             let is_full = self.pool.ready() + self.pool.waiting() >= window || self.pool.bytes() >= WINDOW_BYTES;
@@ -115,12 +112,7 @@ impl Lead {
             // Nothing is known of it: it is not begun when the end is near.
             task.min = Some(self.settings.grace.min(walltime.length / 20.0));
         }
-        if let Some((task, _)) = self.pool.add((task, attempts)) {
-            let seq = task.seq;
-            let mut skipped = vec![task];
-            skipped.extend(self.pool.ended(seq, false));
-            self.record_skipped(skipped);
-        }
+        self.pool((task, attempts));
         Ok(())
     }
 }
