@@ -273,9 +273,9 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
-    let most = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
+    let fewest = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).min().unwrap_or(1);
     let prepared = match world.is_first() {
-        true => prepare::prepare(settings, most).map(Some),
+        true => prepare::prepare(settings, fewest).map(Some),
         false => Ok(None),
     };
     let prepared = settle::agree(world, prepared)?;

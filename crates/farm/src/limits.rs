@@ -2,6 +2,7 @@
 
 use crate::helper::protocol::Slots;
 use crate::list::line;
+use crate::task::Needs;
 
 /// After how many failures the job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +78,49 @@ impl SlotsGiven {
         Slots { cpus, cpu_set, gpus: (device..device + gpus).map(name).collect(), mem }
     }
 
-    /// The most that a task can have on any rank, if the hosts have up to this number of ranks: why one that needs more can't run.
-    pub fn objection(&self, needs: crate::task::Needs, ranks: u32) -> Option<String> {
-        let least = if self.by_host { ranks.max(1) } else { 1 };
-        let (cpus, gpus) = (self.cpus.div_ceil(least), self.gpus.div_ceil(least));
-        let mem = self.mem.map_or(u64::MAX, |mem| mem / u64::from(least));
-        let has = |what: &str, needs: u64, there: u64| format!("it needs {what}={needs}, and a rank has {there} (--slots)");
-        if self.cpus > 0 && needs.cpus > cpus {
-            return Some(has("cpus", needs.cpus.into(), cpus.into()));
+    /// The most that a task can have on rank number `index` of the `ranks` of a host.
+    pub fn capacity(&self, index: u32, ranks: u32) -> Capacity {
+        let ranks = ranks.max(1);
+        let part = |all: u32| if self.by_host { share(all, index, ranks).1 } else { all };
+        let mem = self.mem.map(|mem| if self.by_host { mem / u64::from(ranks) } else { mem });
+        Capacity { cpus: (self.cpus > 0).then(|| part(self.cpus)), gpus: part(self.gpus), mem, is_given: true }
+    }
+}
+
+/// The most that a task can have on a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// `None` if they are not counted.
+    cpus: Option<u32>,
+    gpus: u32,
+    mem: Option<u64>,
+    /// There are `--slots`.
+    is_given: bool,
+}
+
+impl Capacity {
+    /// What both have.
+    pub fn least(self, other: Capacity) -> Capacity {
+        let cpus = self.cpus.into_iter().chain(other.cpus).min();
+        let mem = self.mem.into_iter().chain(other.mem).min();
+        Capacity { cpus, gpus: self.gpus.min(other.gpus), mem, is_given: self.is_given }
+    }
+
+    /// Returns true if a task with these needs can run.
+    pub fn holds(&self, needs: Needs) -> bool {
+        self.objection(needs).is_none()
+    }
+
+    /// Why a task with these needs cannot run, if it cannot. Each task takes a processor.
+    pub fn objection(&self, needs: Needs) -> Option<String> {
+        let has = |what: &str, needs: u64, there: u64| Some(format!("it needs {what}={needs}, and a rank has {there} (--slots)"));
+        match (self.cpus, self.mem) {
+            (Some(there), _) if needs.cpus.max(1) > there => has("cpus", needs.cpus.max(1).into(), there.into()),
+            _ if needs.gpus > self.gpus && self.is_given => has("gpus", needs.gpus.into(), self.gpus.into()),
+            _ if needs.gpus > self.gpus => Some(format!("it needs gpus={}; say --slots gpus=N, how many a rank has", needs.gpus)),
+            (_, Some(there)) if needs.mem > there => has("mem", needs.mem, there),
+            _ => None,
         }
-        if needs.gpus > gpus {
-            return Some(has("gpus", needs.gpus.into(), gpus.into()));
-        }
-        (needs.mem > mem).then(|| has("mem", needs.mem, mem))
     }
 }
 
@@ -127,7 +158,6 @@ pub fn end_of_allocation(env: impl Fn(&str) -> Option<String>, now: f64) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Needs;
 
     #[test]
     fn halts_are_read() {
@@ -150,8 +180,14 @@ mod tests {
         }
         let given = SlotsGiven::parse("cpus=2,gpus=1,mem=1G").unwrap();
         let needs = Needs { cpus: 2, gpus: 1, mem: 1 << 30 };
-        assert_eq!(given.objection(needs, 1), None);
-        assert_eq!(given.objection(Needs { gpus: 2, ..needs }, 1).unwrap(), "it needs gpus=2, and a rank has 1 (--slots)");
+        let objection = |needs| given.capacity(0, 1).objection(needs);
+        assert_eq!(objection(needs), None);
+        assert_eq!(objection(Needs { gpus: 2, ..needs }).unwrap(), "it needs gpus=2, and a rank has 1 (--slots)");
+        assert_eq!(objection(Needs { mem: 1 << 31, ..needs }).unwrap(), "it needs mem=2147483648, and a rank has 1073741824 (--slots)");
+        let uneven = SlotsGiven::parse("host:cpus=1").unwrap();
+        assert!(uneven.capacity(0, 2).objection(Needs::default()).is_none() && uneven.capacity(1, 2).objection(Needs::default()).is_some());
+        let none = Capacity::default().objection(Needs { gpus: 1, ..Needs::default() });
+        assert_eq!(none.unwrap(), "it needs gpus=1; say --slots gpus=N, how many a rank has");
     }
 
     #[test]

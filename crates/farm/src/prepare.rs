@@ -35,7 +35,7 @@ pub struct Prepared {
     pub report: Option<Report>,
 }
 
-/// Prepares a job whose hosts have up to this number of ranks.
+/// Prepares a job whose hosts have this number of ranks or more.
 ///
 /// # Errors
 /// Wrong usage, with one sentence.
@@ -106,7 +106,8 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
             continue;
         };
         tasks += 1;
-        if let Some(why) = settings.slots.as_ref().and_then(|slots| slots.objection(task.needs, ranks_of_host)) {
+        // The first rank of a host has no less than the others.
+        if let Some(why) = settings.capacity(0, ranks_of_host).objection(task.needs) {
             return Err(Error::usage(format!("{}, line {}: {why}", names::shown(file), task.line)));
         }
     }

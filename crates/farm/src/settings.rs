@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::helper::protocol::Slots;
-use crate::limits::{Halt, SlotsGiven};
+use crate::limits::{Capacity, Halt, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
 use equipoise::topology::RankId;
@@ -123,6 +123,11 @@ impl Settings {
             Origin::Sleep(sleep) => sleep.speed(rank),
             _ => 1.0,
         }
+    }
+
+    /// The most that a task can have on rank number `index` of the `ranks` of a host.
+    pub fn capacity(&self, index: u32, ranks: u32) -> Capacity {
+        self.slots.as_ref().map_or_else(Capacity::default, |given| given.capacity(index, ranks))
     }
 
     /// The slots of a rank that is number `index` of `ranks` on its host.

@@ -44,6 +44,28 @@ fn slots_are_never_exceeded() {
     );
 }
 
+/// A task that no rank can run is refused, wherever the list comes from, and others end.
+#[test]
+fn needs_that_no_rank_can_meet_are_refused() {
+    let place = Place::new();
+    place.list(b"true #EQ gpus=1\n");
+    let said = place.farm(&["jobs"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&said.stderr),
+        "equipoise: jobs, line 1: it needs gpus=1; say --slots gpus=N, how many a rank has\n"
+    );
+    for (needs, slots) in [("cpus=9", "cpus=2"), ("gpus=1", "cpus=2"), ("mem=2G", "mem=1G")] {
+        let mut piped = place.command(&["-", "--slots", slots, "--grace", "0"]);
+        let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let list = format!("sh -c 'sleep 0.3; echo ran'\ntrue #EQ {needs}\n");
+        std::io::Write::write_all(&mut piped.stdin.take().unwrap(), list.as_bytes()).unwrap();
+        let output = piped.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains("-, line 2: it needs "), "{errors}");
+    }
+}
+
 #[test]
 fn hosts_have_commands_of_their_own() {
     let place = Place::new();

@@ -5,6 +5,7 @@
 
 pub mod counts;
 mod dealing;
+mod fitting;
 pub mod hosts;
 mod leaving;
 mod losses;
@@ -22,6 +23,7 @@ use equipoise::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::journal::past::Past;
+use crate::limits::Capacity;
 use crate::list::List;
 use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
@@ -57,6 +59,7 @@ struct Rank {
     /// Number of tasks that were dealt to it and have not ended.
     held: u64,
     measured: Measured,
+    capacity: Capacity,
     gone: bool,
     lost: bool,
 }
@@ -130,6 +133,7 @@ impl Lead {
     ) -> Lead {
         let Prepared { list, total, past, costs, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
+        let capacities = fitting::capacities(settings, &host_of_rank).into_iter();
         let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
         let (chunks, sash, pool) = match settings.scheduler {
             Scheduler::Adaptive => (None, None, Pool::default()),
@@ -147,7 +151,7 @@ impl Lead {
             past,
             costs,
             pool,
-            ranks: vec![Rank::default(); ranks],
+            ranks: capacities.map(|capacity| Rank { capacity, ..Rank::default() }).collect(),
             next_rank: 0,
             chunks,
             sash,
@@ -249,6 +253,7 @@ impl Lead {
     pub fn tick(&mut self, now: f64) -> Result<()> {
         self.share(now)?;
         self.inherit(now)?;
+        self.leave_what_fits_nowhere();
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);

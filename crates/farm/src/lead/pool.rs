@@ -172,10 +172,11 @@ impl Pool {
         Some(ready)
     }
 
-    /// Takes the next task where the remaining time does not suffice for all: one of those that together fill it best.
-    pub fn take_packed(&mut self, left: f64) -> Option<Ready> {
-        let step = self.ready.len().div_ceil(packing::CANDIDATES).max(1);
-        let candidates: Vec<_> = self.ready.iter().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
+    /// Takes the next task of which `fits` holds, where the remaining time does not suffice for all: one of those that together fill it best.
+    pub fn take_packed(&mut self, left: f64, fits: impl Fn(&Task) -> bool) -> Option<Ready> {
+        let fitting = || self.ready.iter().filter(|(_, (task, _))| fits(task));
+        let step = fitting().count().div_ceil(packing::CANDIDATES).max(1);
+        let candidates: Vec<_> = fitting().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
         let lengths: Vec<f64> = candidates.iter().map(|(_, length)| *length).collect();
         let (key, _) = candidates[packing::best_first(&lengths, left)?];
         self.take_at(key)

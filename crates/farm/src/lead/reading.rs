@@ -31,7 +31,7 @@ impl Lead {
             if is_full && !self.draining {
                 return Ok(());
             }
-            let entry = match self.list.entry() {
+            let entry = match self.list.entry().and_then(|entry| self.checked(entry)) {
                 Ok(entry) => entry,
                 Err(why) => {
                     // Running tasks end normally; the sentence comes last.

@@ -223,7 +223,8 @@ impl List {
         }
     }
 
-    fn wrong(&self, number: u64, why: &str) -> Error {
+    /// The error of a line.
+    pub(crate) fn wrong(&self, number: u64, why: &str) -> Error {
         Error::usage(format!("{}: {why}", self.place(number)))
     }
 }
