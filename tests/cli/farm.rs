@@ -1,6 +1,7 @@
 //! `equipoise farm` from outside, alone: what runs, what is recorded, what comes out, and what is said to wrong usage.
 
 mod compared;
+mod ended;
 mod resumed;
 mod shown;
 

@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +21,7 @@ use super::mark::Mark;
 use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
+use super::verdict::{self, Ending};
 use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -39,14 +42,14 @@ const PATIENCE: u32 = 256;
 pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     close_others();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    hear_no_signals()?;
+    let told = hear_no_signals()?;
     let (children, notice) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
     children.set_nonblocking(true)?;
     // Orphans of tasks become children of ours, so that they are buried.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let mut server = Server::new(folder, socket);
+    let mut server = Server::new(folder, socket, told);
     let served = server.serve(&children);
     server.running.values().for_each(|(running, _)| running.kill());
     mark.kill();
@@ -65,11 +68,13 @@ pub fn serve_starter() -> io::Result<()> {
     Ok(())
 }
 
-/// Ignores signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child
-/// processes.
-fn hear_no_signals() -> io::Result<()> {
-    let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
-    signals.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, std::sync::Arc::default()).map(drop))
+/// Survives signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child processes.
+/// Returns what tells whether one of those that end a job has come.
+fn hear_no_signals() -> io::Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(libc::SIGUSR2, Arc::default())?;
+    verdict::ENDING.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, told.clone()).map(drop))?;
+    Ok(told)
 }
 
 /// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
@@ -101,8 +106,20 @@ struct Sleeper {
     start: f64,
 }
 
+/// A task that may have been ended with its job.
+struct Doubtful {
+    task: Task,
+    tries: u32,
+    outcome: Outcome,
+    until: Instant,
+}
+
 struct Server {
     socket: UnixStream,
+    /// A signal that ends the job has come.
+    told: Arc<AtomicBool>,
+    ending: Ending,
+    doubtful: Vec<Doubtful>,
     surroundings: Surroundings,
     free: Free,
     queue: VecDeque<Waiting>,
@@ -123,10 +140,13 @@ struct Server {
 }
 
 impl Server {
-    fn new(folder: &Path, socket: UnixStream) -> Server {
+    fn new(folder: &Path, socket: UnixStream, told: Arc<AtomicBool>) -> Server {
         let terms = protocol::Terms::default();
         Server {
             socket,
+            told,
+            ending: Ending::default(),
+            doubtful: Vec::new(),
             free: Free::new(0, &terms.slots),
             surroundings: Surroundings { terms, host: environment::host() },
             queue: VecDeque::new(),
@@ -172,11 +192,15 @@ impl Server {
                     self.obey(order)?;
                 }
             }
+            if self.told.swap(false, Ordering::Relaxed) {
+                self.ending.told = Some(Instant::now());
+            }
             if has_ended {
                 while matches!((&*children).read(&mut buffer), Ok(read) if read > 0) {}
                 self.bury()?;
             }
             self.wake();
+            self.settle_doubts();
             self.stop_what_is_late();
         }
         Ok(())
@@ -193,6 +217,7 @@ impl Server {
             Order::Drain { grace } => {
                 let at = Instant::now() + Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX / 4);
                 self.drain = Some(self.drain.map_or(at, |before| before.min(at)));
+                self.ending.is_draining = true;
                 for Waiting { task, .. } in std::mem::take(&mut self.queue) {
                     self.note(Outcome::without_run(task.seq, State::Left));
                 }
@@ -239,7 +264,7 @@ impl Server {
 
     fn start(&mut self, waiting: Waiting, taken: Taken) -> io::Result<()> {
         let Waiting { task, attempts, tries } = waiting;
-        let attempt = attempts + 1;
+        let attempt = attempts.saturating_add(1);
         if task.how == How::Sleep {
             let began = Instant::now();
             let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
@@ -285,30 +310,51 @@ impl Server {
         self.free.give_back(taken);
         let (out, err) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
-        let (state, exit) = match stopped.map(|(why, _)| why) {
-            Some(Stopped::TimedOut) => (State::Failed, TIMED_OUT),
-            // A task that succeeded before it was stopped is done.
-            Some(Stopped::Drained) if !status.success() => (State::Left, exit),
-            _ => (if status.success() { State::Done } else { State::Failed }, exit),
-        };
+        let why = stopped.map(|(why, _)| why);
+        let exit = if why == Some(Stopped::TimedOut) { TIMED_OUT } else { exit };
         let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
+        let now = Instant::now();
+        let judged = verdict::judge(status, why, &self.ending, now);
+        let state = judged.unwrap_or(State::Failed);
         let outcome = Outcome { seq: task.seq, attempt, state, exit, signal, start, runtime, cpu, memory, out, err };
-        self.end(task, tries, outcome);
+        match judged.is_none() && task.seq != ON_HOST {
+            true => self.doubtful.push(Doubtful { task, tries, outcome, until: now + verdict::DOUBT }),
+            false => self.end(task, tries, outcome),
+        }
         Ok(())
     }
 
-    /// An attempt has ended; one that failed may be followed by another.
-    fn end(&mut self, task: Task, tries: u32, mut outcome: Outcome) {
-        if outcome.state == State::Failed && outcome.seq != ON_HOST && tries < self.surroundings.terms.retries && self.drain.is_none() {
-            outcome.state = State::Again;
-            self.queue.push_back(Waiting { task, attempts: outcome.attempt, tries: tries + 1 });
+    /// Tasks that may have been ended with the job are left if it does end; otherwise they have failed.
+    fn settle_doubts(&mut self) {
+        let now = Instant::now();
+        let ends = self.ending.is_known(now);
+        for doubtful in self.doubtful.extract_if(.., |doubtful| ends || doubtful.until <= now).collect::<Vec<_>>() {
+            let Doubtful { task, tries, mut outcome, .. } = doubtful;
+            if ends {
+                outcome.state = State::Left;
+            }
+            self.end(task, tries, outcome);
         }
+    }
+
+    /// An attempt has ended; one that failed may be followed by another, in another job if this one ends.
+    fn end(&mut self, task: Task, tries: u32, mut outcome: Outcome) {
+        let may_follow = outcome.state == State::Failed && outcome.seq != ON_HOST && tries < self.surroundings.terms.retries;
         if outcome.state == State::Left {
             discard(&outcome.out);
             discard(&outcome.err);
         }
+        if !may_follow {
+            return self.note(outcome);
+        }
+        outcome.state = State::Again;
+        let attempts = outcome.attempt;
         self.note(outcome);
+        match self.drain {
+            Some(_) => self.note(Outcome::without_run(task.seq, State::Left)),
+            None => self.queue.push_back(Waiting { task, attempts, tries: tries + 1 }),
+        }
     }
 
     fn note(&mut self, outcome: Outcome) {
@@ -347,6 +393,7 @@ impl Server {
         let news = (!self.news.is_empty()).then_some(self.since + TOGETHER);
         let drain = self.drain.filter(|at| *at > Instant::now());
         let awake = self.sleeping.iter().map(|sleeper| sleeper.until);
+        let awake = awake.chain(self.doubtful.iter().map(|doubtful| doubtful.until));
         limits.chain(news).chain(drain).chain(awake).min()
     }
 

@@ -1,0 +1,68 @@
+//! Farms that are asked to end: what is left, what has failed, and whether they end at all.
+
+use super::*;
+
+/// Columns 15 (attempt) and 16 (state) of all records of a journal, by Seq.
+fn attempts(place: &Place, journal: &str) -> Vec<(u64, String, String)> {
+    let text = fs::read_to_string(place.path(&format!("{journal}/rank-0.log"))).unwrap();
+    let records = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    records.map(|columns| (columns[0].parse().unwrap(), columns[15].into(), columns[16].into())).collect()
+}
+
+/// A batch system may send its signal to all processes, in any order: what dies of it is left.
+#[test]
+fn a_signal_that_also_reaches_the_tasks_leaves_them() {
+    for order in [["task", "helper", "farm"], ["farm", "task", "helper"], ["helper", "farm", "task"], ["task", "farm", "task"]] {
+        let place = Place::new();
+        // The second catches the signal, and ends with a status of its own.
+        place.list(b"sleep 1236.5\nsh -c 'trap \"exit 7\" TERM; touch begun; sleep 1237.5 & wait'\n");
+        let arguments = ["jobs", "--workers", "2", "--grace", "20", "--journal", "j"];
+        let mut farm = place.command(&arguments).stderr(Stdio::null()).spawn().unwrap();
+        let tasks = || [processes_with("1236.5"), processes_with(place.path("begun").to_str().unwrap())].concat();
+        until("they begin", || place.path("begun").exists() && !processes_with("1236.5").is_empty());
+        let (sleeping, helper) = (tasks(), helper_of(&farm).unwrap());
+        let children = fs::read_to_string(format!("/proc/{helper}/task/{helper}/children")).unwrap();
+        let all: Vec<u32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        assert!(all.len() == 2 && sleeping.iter().any(|pid| all.contains(pid)), "{all:?} {sleeping:?}");
+        for whom in order {
+            match whom {
+                "task" => all.iter().for_each(|pid| _ = Command::new("kill").args(["-TERM", &pid.to_string()]).stderr(Stdio::null()).status()),
+                "helper" => kill("-TERM", helper),
+                _ => kill("-TERM", farm.id()),
+            }
+        }
+        assert_eq!(farm.wait().unwrap().code(), Some(4), "{order:?}");
+        // Without the helper's own signal a status of one's own is a failure.
+        let failed = if order.contains(&"helper") { vec![] } else { vec![2] };
+        assert_eq!(place.records("j").into_keys().collect::<Vec<_>>(), failed, "{order:?}");
+        let shown = place.expect(0, &["jobs", "--journal", "j", "--resume", "--dry-run"]);
+        assert_eq!(shown.lines().count(), 2 - failed.len(), "{order:?}: {shown}");
+    }
+}
+
+#[test]
+fn a_task_that_is_killed_alone_has_failed() {
+    let place = Place::new();
+    place.list(b"sh -c 'kill -TERM $$'\ntrue\n").expect(1, &["jobs", "--journal", "j"]);
+    let records = place.records("j");
+    assert_eq!((records[&1][0][7].as_str(), records[&1][0][16].as_str(), records[&2][0][16].as_str()), ("15", "failed", "done"));
+    place.expect(0, &["--array", "1-1", "--retries", "1", "--journal", "k", "--", "sh", "-c", "test $FARM_ATTEMPT = 2 || kill -TERM $$"]);
+    assert_eq!(attempts(&place, "k"), [(1, "1".into(), "again".into()), (1, "2".into(), "done".into())]);
+}
+
+/// A task that fails while the job ends is tried again by the next job, if it may be.
+#[test]
+fn what_may_be_tried_again_is_left_when_the_job_ends() {
+    let place = Place::new();
+    place.list(b"sh -c 'touch begun; while test ! -e stop; do sleep 0.02; done; test $FARM_ATTEMPT = 2'\n");
+    let arguments = ["jobs", "--retries", "1", "--grace", "20", "--journal", "j"];
+    let mut farm = place.command(&arguments).stderr(Stdio::null()).spawn().unwrap();
+    until("it begins", || place.path("begun").exists());
+    kill("-TERM", farm.id());
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(place.path("stop"), "").unwrap();
+    assert_eq!(farm.wait().unwrap().code(), Some(4));
+    assert_eq!(attempts(&place, "j"), [(1, "1".into(), "again".into())]);
+    place.expect(0, &["jobs", "--journal", "j", "--resume"]);
+    assert_eq!(place.records("j")[&1][0][15], "2");
+}
