@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ pub struct Hand {
     left: HashMap<u64, Outcome>,
     /// Ended tasks that were not reported to the lead yet: number, failures, seconds, and sum of squared seconds.
     freed: (u64, u64, f64, f64),
-    /// Long outputs that are still to be printed.
-    long: HashMap<(u64, Stream), PathBuf>,
+    /// Long outputs that are still to be printed, with their lengths: what a task has left behind may still write.
+    long: HashMap<(u64, Stream), (PathBuf, u64)>,
     signals: u32,
     is_over: bool,
     says: Vec<ToLead>,
@@ -275,7 +275,8 @@ impl Hand {
                 capture.kept = Kept::Nowhere;
             }
             if let Kept::File(path) = &mut capture.kept {
-                self.long.insert((seq, stream), PathBuf::from(OsStr::from_bytes(&std::mem::take(path))));
+                let path = PathBuf::from(OsStr::from_bytes(&std::mem::take(path)));
+                self.long.insert((seq, stream), (path, capture.bytes));
             }
         }
         Ok(())
@@ -306,14 +307,14 @@ impl Hand {
 
     fn pull(&mut self, seq: u64, stream: Stream, from: u64) -> Result<()> {
         let failed = |why: io::Error| Error::Failed(format!("the output of task {seq} cannot be read: {why}"));
-        let Some(path) = self.long.get(&(seq, stream)) else {
+        let Some((path, all)) = self.long.get(&(seq, stream)) else {
             self.says.push(ToLead::Piece { seq, bytes: Vec::new() });
             return Ok(());
         };
         let file = File::open(path).map_err(failed)?;
-        let mut bytes = vec![0; PIECE];
+        let mut bytes = vec![0; PIECE.min(all.saturating_sub(from) as usize)];
         let mut length = 0;
-        while length < PIECE {
+        while length < bytes.len() {
             match file.read_at(&mut bytes[length..], from + length as u64).map_err(failed)? {
                 0 => break,
                 read => length += read,
@@ -367,7 +368,7 @@ impl Results {
         match &capture.kept {
             Kept::Nowhere => Ok(()),
             Kept::Here(text) => to.write_all(text),
-            Kept::File(path) => io::copy(&mut File::open(OsStr::from_bytes(path))?, to).map(|_| ()),
+            Kept::File(path) => io::copy(&mut File::open(OsStr::from_bytes(path))?.take(capture.bytes), to).map(|_| ()),
         }
     }
 }

@@ -26,7 +26,9 @@ fn a_signal_that_also_reaches_the_tasks_leaves_them() {
         assert!(all.len() == 2 && sleeping.iter().any(|pid| all.contains(pid)), "{all:?} {sleeping:?}");
         for whom in order {
             match whom {
-                "task" => all.iter().for_each(|pid| _ = Command::new("kill").args(["-TERM", &pid.to_string()]).stderr(Stdio::null()).status()),
+                "task" => {
+                    all.iter().for_each(|pid| _ = Command::new("kill").args(["-TERM", &pid.to_string()]).stderr(Stdio::null()).status())
+                }
                 "helper" => kill("-TERM", helper),
                 _ => kill("-TERM", farm.id()),
             }
@@ -65,4 +67,22 @@ fn what_may_be_tried_again_is_left_when_the_job_ends() {
     assert_eq!(attempts(&place, "j"), [(1, "1".into(), "again".into())]);
     place.expect(0, &["jobs", "--journal", "j", "--resume"]);
     assert_eq!(place.records("j")[&1][0][15], "2");
+}
+
+/// What a task leaves behind writes into no other task's output.
+#[test]
+fn late_outputs_are_nobodys() {
+    let place = Place::new();
+    let list = "setsid sh -c 'sleep 0.3; echo LATE; echo LATE >&2; touch late' & echo one\necho two\nwhile test ! -e late; do sleep 0.02; done; \
+                echo three >&2\nsleep 0.1; echo four\n";
+    place.list(list.as_bytes()).expect(0, &["jobs", "--shell", "--workers", "1", "--results", "r/{#}"]);
+    let texts = |end: &str| (1..=4).map(|n| fs::read_to_string(place.path(&format!("r/{n}.{end}"))).unwrap()).collect::<Vec<_>>();
+    assert_eq!(
+        (texts("out"), texts("err")),
+        (["one\n", "two\n", "", "four\n"].map(String::from).to_vec(), ["", "", "three\n", ""].map(String::from).to_vec())
+    );
+    // A long output ends where it was when its task ended.
+    let long = "head -c 100000 /dev/zero | tr '\\0' x; setsid sh -c 'while test ! -e stop; do echo LATE; done' &\nsleep 0.1; touch stop\n";
+    let out = place.list(long.as_bytes()).expect(0, &["jobs", "--shell", "--workers", "1", "--keep-order"]);
+    assert!(out.len() < 1_000_000 && out.starts_with(&"x".repeat(100_000)), "{}", out.len());
 }

@@ -278,7 +278,7 @@ impl Server {
             Err(refused) => {
                 let NotStarted { task, taken, out, err, why: Refusal { exit, why } } = *refused;
                 self.free.give_back(taken);
-                let (out, _) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+                let (out, _) = (out.collect()?, err.collect()?);
                 let said = format!("equipoise: farm: {why}\n").into_bytes();
                 let err = Capture { bytes: said.len() as u64, lines: 1, kept: Kept::Here(said) };
                 let outcome = Outcome { attempt, exit, start: now(), out, err, ..Outcome::without_run(task.seq, State::Failed) };
@@ -308,7 +308,7 @@ impl Server {
         let Running { task, attempt, taken, out, err, began, start, stopped, .. } = running;
         let runtime = began.elapsed().as_secs_f64();
         self.free.give_back(taken);
-        let (out, err) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+        let (out, err) = (out.collect()?, err.collect()?);
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
         let why = stopped.map(|(why, _)| why);
         let exit = if why == Some(Stopped::TimedOut) { TIMED_OUT } else { exit };
