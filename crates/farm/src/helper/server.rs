@@ -21,7 +21,7 @@ use super::mark::Mark;
 use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
-use super::verdict::{self, Ending};
+use super::verdict::{self, Ending, Verdict};
 use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -32,6 +32,8 @@ const TOGETHER: Duration = Duration::from_millis(5);
 const ENOUGH: usize = 256 << 10;
 /// Time that a task that was asked to end has until it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(5);
+/// Nothing lasts longer: some thirty years.
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 /// A task that does not fit is overtaken this often at most.
 const PATIENCE: u32 = 256;
 
@@ -68,12 +70,14 @@ pub fn serve_starter() -> io::Result<()> {
     Ok(())
 }
 
-/// Survives signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child processes.
+/// Survives signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child processes;
+/// signals that were ignored from the beginning stay so, for commands, too.
 /// Returns what tells whether one of those that end a job has come.
 fn hear_no_signals() -> io::Result<Arc<AtomicBool>> {
     let told = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(libc::SIGUSR2, Arc::default())?;
-    verdict::ENDING.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, told.clone()).map(drop))?;
+    let heard = verdict::ENDING.into_iter().filter(|signal| !environment::ignores(*signal));
+    heard.map(|signal| signal_hook::flag::register(signal, told.clone())).try_for_each(|registered| registered.map(drop))?;
     Ok(told)
 }
 
@@ -111,6 +115,7 @@ struct Doubtful {
     task: Task,
     tries: u32,
     outcome: Outcome,
+    status: ExitStatus,
     until: Instant,
 }
 
@@ -215,7 +220,7 @@ impl Server {
             Order::Run(tasks) => self.queue.extend(tasks.into_iter().map(|(task, attempts)| Waiting { task, attempts, tries: 0 })),
             Order::Deadline(at) => self.deadline = at,
             Order::Drain { grace } => {
-                let at = Instant::now() + Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX / 4);
+                let at = Instant::now() + Duration::try_from_secs_f64(grace).map_or(FOR_EVER, |grace| grace.min(FOR_EVER));
                 self.drain = Some(self.drain.map_or(at, |before| before.min(at)));
                 self.ending.is_draining = true;
                 for Waiting { task, .. } in std::mem::take(&mut self.queue) {
@@ -268,7 +273,8 @@ impl Server {
         if task.how == How::Sleep {
             let began = Instant::now();
             let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
-            let until = began + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let until = Duration::try_from_secs_f64(seconds).ok().and_then(|length| began.checked_add(length));
+            let until = until.unwrap_or(began + FOR_EVER);
             self.sleeping.push(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
             return Ok(());
         }
@@ -315,26 +321,29 @@ impl Server {
         let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
         let now = Instant::now();
-        let judged = verdict::judge(status, why, &self.ending, now);
-        let state = judged.unwrap_or(State::Failed);
-        let outcome = Outcome { seq: task.seq, attempt, state, exit, signal, start, runtime, cpu, memory, out, err };
-        match judged.is_none() && task.seq != ON_HOST {
-            true => self.doubtful.push(Doubtful { task, tries, outcome, until: now + verdict::DOUBT }),
-            false => self.end(task, tries, outcome),
+        let mut outcome = Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err };
+        match verdict::judge(status, why, &self.ending, now) {
+            Verdict::Is(state) => outcome.state = state,
+            Verdict::Open(doubt) if task.seq != ON_HOST => {
+                self.doubtful.push(Doubtful { task, tries, outcome, status, until: now + doubt });
+                return Ok(());
+            }
+            Verdict::Open(_) => {}
         }
+        self.end(task, tries, outcome);
         Ok(())
     }
 
     /// Tasks that may have been ended with the job are left if it does end; otherwise they have failed.
     fn settle_doubts(&mut self) {
-        let now = Instant::now();
-        let ends = self.ending.is_known(now);
-        for doubtful in self.doubtful.extract_if(.., |doubtful| ends || doubtful.until <= now).collect::<Vec<_>>() {
-            let Doubtful { task, tries, mut outcome, .. } = doubtful;
-            if ends {
-                outcome.state = State::Left;
+        let (now, ending) = (Instant::now(), self.ending);
+        let judge = |doubtful: &Doubtful| verdict::judge(doubtful.status, None, &ending, now);
+        let is_settled = |doubtful: &mut Doubtful| doubtful.until <= now || matches!(judge(doubtful), Verdict::Is(_));
+        for mut doubtful in self.doubtful.extract_if(.., is_settled).collect::<Vec<_>>() {
+            if let Verdict::Is(state) = judge(&doubtful) {
+                doubtful.outcome.state = state;
             }
-            self.end(task, tries, outcome);
+            self.end(doubtful.task, doubtful.tries, doubtful.outcome);
         }
     }
 

@@ -1,8 +1,8 @@
 //! What an attempt is that has ended, where the end of the job may have ended it.
 //!
 //! At the end of an allocation a batch system may send its signal to all processes: to the tasks, to their helper and to the rank, in any order. A
-//! task that fails of that has not failed by itself; it is left for another job. Of a task that dies by such a signal before anything else is known
-//! it cannot be said which it is: that waits for a moment.
+//! task that fails of that has not failed by itself; it is left for another job. Of a task that fails before anything else is known it cannot be said
+//! which it is. That waits for a moment, and for longer if it died by such a signal.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -13,8 +13,10 @@ use crate::task::State;
 
 /// The signals that ask a job to end.
 pub const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
-/// Time until which the job is told to end if a task has died of that.
-pub const DOUBT: Duration = Duration::from_secs(2);
+/// Time until which the rank says that the job ends, if a task has died of that.
+const DOUBT: Duration = Duration::from_secs(2);
+/// Time within which a signal that has reached a task reaches its helper.
+const BRIEF: Duration = Duration::from_millis(100);
 
 /// What is known about the end of the job.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,23 +32,27 @@ impl Ending {
     fn reached_all(&self, now: Instant) -> bool {
         self.told.is_some_and(|at| self.is_draining || now.saturating_duration_since(at) < 2 * DOUBT)
     }
-
-    /// Returns true if the job ends.
-    pub fn is_known(&self, now: Instant) -> bool {
-        self.is_draining || self.reached_all(now)
-    }
 }
 
-/// The state of a task after an attempt; `None` if that will be known in a moment.
-pub fn judge(status: ExitStatus, stopped: Option<Stopped>, ending: &Ending, now: Instant) -> Option<State> {
+/// What an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Is(State),
+    /// A failure, unless it is known within this time that the job ends.
+    Open(Duration),
+}
+
+/// Judges an attempt by what is known now.
+pub fn judge(status: ExitStatus, stopped: Option<Stopped>, ending: &Ending, now: Instant) -> Verdict {
     match stopped {
-        Some(Stopped::TimedOut) => Some(State::Failed),
+        Some(Stopped::TimedOut) => Verdict::Is(State::Failed),
         // A task that succeeded before it was stopped is done.
-        _ if status.success() => Some(State::Done),
-        Some(Stopped::Drained) => Some(State::Left),
-        None if ending.reached_all(now) => Some(State::Left),
-        None if !is_by_signal(status) => Some(State::Failed),
-        None => ending.is_draining.then_some(State::Left),
+        _ if status.success() => Verdict::Is(State::Done),
+        Some(Stopped::Drained) => Verdict::Is(State::Left),
+        None if ending.reached_all(now) => Verdict::Is(State::Left),
+        None if !is_by_signal(status) => Verdict::Open(BRIEF),
+        None if ending.is_draining => Verdict::Is(State::Left),
+        None => Verdict::Open(DOUBT),
     }
 }
 
@@ -68,20 +74,20 @@ mod tests {
         let told = Ending { is_draining: false, told: now.checked_sub(DOUBT) };
         let both = Ending { is_draining: true, told: now.checked_sub(8 * DOUBT) };
         let long_ago = Ending { is_draining: false, told: both.told };
-        let (done, failed, left, open) = (Some(State::Done), Some(State::Failed), Some(State::Left), None);
-        for (status, none_, draining_, told_, both_, long_ago_) in [
-            (exit(0), done, done, done, done, done),
-            (exit(1), failed, failed, left, left, failed),
-            (signal(libc::SIGTERM), open, left, left, left, open),
-            (signal(libc::SIGUSR1), open, left, left, left, open),
-            (exit(128 + libc::SIGTERM), open, left, left, left, open),
-            (signal(libc::SIGSEGV), failed, failed, left, left, failed),
+        let (done, left) = (Verdict::Is(State::Done), Verdict::Is(State::Left));
+        let (failed, open) = (Verdict::Open(BRIEF), Verdict::Open(DOUBT));
+        for (status, expected) in [
+            (exit(0), [done; 5]),
+            (exit(1), [failed, failed, left, left, failed]),
+            (signal(libc::SIGTERM), [open, left, left, left, open]),
+            (signal(libc::SIGUSR1), [open, left, left, left, open]),
+            (exit(128 + libc::SIGTERM), [open, left, left, left, open]),
+            (signal(libc::SIGSEGV), [failed, failed, left, left, failed]),
         ] {
             let judged = [&none, &draining, &told, &both, &long_ago].map(|ending| judge(status, None, ending, now));
-            assert_eq!(judged, [none_, draining_, told_, both_, long_ago_], "{status}");
-            assert_eq!(judge(status, Some(Stopped::TimedOut), &both, now), failed);
+            assert_eq!(judged, expected, "{status}");
+            assert_eq!(judge(status, Some(Stopped::TimedOut), &both, now), Verdict::Is(State::Failed));
             assert_eq!(judge(status, Some(Stopped::Drained), &draining, now), if status.success() { done } else { left });
         }
-        assert!(!none.is_known(now) && draining.is_known(now) && told.is_known(now) && !long_ago.is_known(now));
     }
 }
