@@ -263,10 +263,11 @@ fn is_launched() -> Result<bool> {
 }
 
 fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let slots = settings.slots_of(0, 1)?;
     let prepared = prepare::prepare(settings, 1)?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
-    engine::alone(Seat::new(settings, RankId::FIRST, settings.slots_of(0, 1), helper, Some(lead))?, job)
+    engine::alone(Seat::new(settings, RankId::FIRST, slots, helper, Some(lead))?, job)
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
@@ -274,17 +275,17 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let hosts = world.hosts();
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
     let fewest = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).min().unwrap_or(1);
+    let me = engine::rank(world)?;
+    let mine = hosts.ranks_on(hosts.host_of(me));
+    let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
+    let slots = settle::agree(world, settings.slots_of(index, mine.len() as u32))?;
     let prepared = match world.is_first() {
         true => prepare::prepare(settings, fewest).map(Some),
         false => Ok(None),
     };
     let prepared = settle::agree(world, prepared)?;
     let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
-    let me = engine::rank(world)?;
     let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
-    let mine = hosts.ranks_on(hosts.host_of(me));
-    let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
-    let slots = settings.slots_of(index, mine.len() as u32);
     let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
     leave(world, status);
     Ok(status)
@@ -354,7 +355,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
     settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
         (0, true) => allowed().len().max(1) as u32,
         (0, false) => 1,
-        (cpus, _) => cpus,
+        (cpus, _) => cpus.min(65536),
     });
     settings.dedicated = match arguments.host.as_str() {
         "working" => false,

@@ -9,6 +9,7 @@ use crate::limits::{Capacity, Halt, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
 use equipoise::topology::RankId;
+use equipoise::{Error, Result};
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -131,7 +132,11 @@ impl Settings {
     }
 
     /// The slots of a rank that is number `index` of `ranks` on its host.
-    pub fn slots_of(&self, index: u32, ranks: u32) -> Slots {
-        self.slots.as_ref().map_or_else(Slots::default, |given| given.of(index, ranks))
+    ///
+    /// # Errors
+    /// Wrong usage if the rank does not see as many devices as it should have.
+    pub fn slots_of(&self, index: u32, ranks: u32) -> Result<Slots> {
+        let slots = self.slots.as_ref().map_or_else(|| Ok(Slots::default()), |given| given.of(index, ranks));
+        slots.map_err(|why| Error::usage(format!("--slots: {why}")))
     }
 }
