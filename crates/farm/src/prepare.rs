@@ -274,6 +274,13 @@ mod tests {
         };
         assert_eq!(read("# s\n1.5\n\n2\n").unwrap(), HashMap::from([(1, 1.5), (2, 2.0)]));
         assert_eq!(read("7 3\n2,1\n").unwrap(), HashMap::from([(7, 3.0), (2, 1.0)]));
+        for (runtime, expected) in [("2.5", Some(2.5)), ("nan", None), ("inf", None), ("-1", None)] {
+            let log = format!("{}\n1\th\t1.0\t{runtime}\t0\t0\t0\t0\ta\n", record::PARALLEL);
+            std::fs::write(costs_file.path(), log).unwrap();
+            let mut past = Past::default();
+            costs(&settings, &mut past).unwrap();
+            assert_eq!(past.learnt(b"a"), expected, "{runtime}");
+        }
         for wrong in ["-1", "nan", "a 1", "1 2 3"] {
             assert!(read(wrong).unwrap_err().contains("line 1: it must be a number of seconds"), "{wrong}");
         }
