@@ -34,10 +34,7 @@ pub enum Item {
         index: Option<u64>,
     },
     /// The same command for several indices.
-    Repeat {
-        text: Vec<u8>,
-        indices: Vec<u64>,
-    },
+    Repeat(Repeat),
     /// With `check`, later commands run only if all earlier ones succeeded.
     Barrier {
         check: bool,
@@ -48,6 +45,30 @@ pub enum Item {
         at_start: bool,
     },
 }
+
+/// A command for `left` indices, from `next` on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Repeat {
+    pub text: Vec<u8>,
+    next: u64,
+    step: u64,
+    left: u64,
+}
+
+impl Iterator for Repeat {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let index = self.next;
+        // Behind the last there may be no number.
+        self.next = self.next.saturating_add(self.step);
+        Some(index)
+    }
+}
+
+/// Commands that a line may make.
+const MOST: u64 = 1_000_000_000;
 
 /// Settings that lines make for the lines after them.
 #[derive(Debug, Default)]
@@ -173,8 +194,11 @@ fn repeat(memory: &Memory, said: &[u8]) -> Result<Item, String> {
             _ => break,
         }
     }
-    let indices = (0..times).map(|at| start + at * step).collect();
-    Ok(Item::Repeat { text: [&memory.prefix, rest, &memory.suffix].concat(), indices })
+    let last = times.saturating_sub(1).checked_mul(step).and_then(|far| far.checked_add(start));
+    if times > MOST || last.is_none() {
+        return Err(format!("#DISBATCH REPEAT: at most {MOST} times, with indices up to {}", u64::MAX));
+    }
+    Ok(Item::Repeat(Repeat { text: [&memory.prefix, rest, &memory.suffix].concat(), next: start, step, left: times }))
 }
 
 fn first_word(text: &[u8]) -> (&[u8], &[u8]) {
@@ -209,8 +233,16 @@ mod tests {
         assert_eq!(read("./run 1"), Ok(plain(b"cd /tmp; ./run 1 > log".to_vec(), Directives::default())));
         assert_eq!(read("  x "), Ok(plain(b"cd /tmp;   x  > log".to_vec(), Directives::default())));
         assert_eq!(read("  # comment"), Ok(Item::Nothing));
-        let repeated = Item::Repeat { text: b"cd /tmp; ./x > log".to_vec(), indices: vec![5, 7, 9] };
-        assert_eq!(read("#DISBATCH REPEAT 3 start 5 step 2 ./x"), Ok(repeated));
+        let Ok(Item::Repeat(repeat)) = read("#DISBATCH REPEAT 3 start 5 step 2 ./x") else { panic!("no repetition") };
+        assert_eq!((repeat.text.clone(), repeat.collect::<Vec<_>>()), (b"cd /tmp; ./x > log".to_vec(), vec![5, 7, 9]));
+        let Ok(Item::Repeat(repeat)) = read("#DISBATCH REPEAT 2 start 18446744073709551614 step 1") else { panic!("no repetition") };
+        assert_eq!(repeat.collect::<Vec<_>>(), [u64::MAX - 1, u64::MAX]);
+        for many in ["18446744073709551615 x", "1000000001 x", "2 start 18446744073709551615 x", "3 step 9223372036854775808 x"] {
+            assert!(
+                read(&format!("#DISBATCH REPEAT {many}")).unwrap_err().starts_with("#DISBATCH REPEAT: at most 1000000000 times"),
+                "{many}"
+            );
+        }
         assert_eq!(read("#DISBATCH BARRIER CHECK"), Ok(Item::Barrier { check: true }));
         assert_eq!(read("#DISBATCH PERENGINE START cp a b"), Ok(Item::PerHost { text: b"cd /tmp; cp a b > log".to_vec(), at_start: true }));
         assert!(read("#DISBATCH JUMP").unwrap_err().contains("known are PREFIX"));
