@@ -36,7 +36,7 @@ impl Lead {
                 Err(why) => {
                     // Running tasks end normally; the sentence comes last.
                     self.why_unread = Some(why);
-                    self.drain(self.settings.grace, 0.0);
+                    self.drain(f64::MAX, 0.0);
                     None
                 }
             };
