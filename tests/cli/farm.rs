@@ -1,6 +1,8 @@
 //! `equipoise farm` from outside, alone: what runs, what is recorded, what comes out, and what is said to wrong usage.
 
 mod compared;
+mod ended;
+mod resumed;
 mod shared;
 mod shown;
 
@@ -161,44 +163,6 @@ fn templates_arrays_and_standard_input() {
 }
 
 #[test]
-fn jobs_are_resumed() {
-    let place = Place::new();
-    place.list(b"sh -c 'echo 1 >>ran'\nsh -c 'echo 2 >>ran; test -e ok'\nsh -c 'echo 3 >>ran'\n");
-    place.expect(1, &["jobs", "--journal", "j"]);
-    assert!(place.expect(2, &["jobs", "--journal", "j"]).is_empty(), "nobody goes on unasked");
-    // The third record is cut within its line.
-    let log = place.path("j/rank-0.log");
-    let text = fs::read_to_string(&log).unwrap();
-    let cut: String = text.lines().filter(|line| !line.starts_with("3\t")).map(|line| format!("{line}\n")).collect();
-    let third = text.lines().find(|line| line.starts_with("3\t")).unwrap();
-    fs::write(&log, cut + &third[..third.len() / 2]).unwrap();
-    place.expect(1, &["jobs", "--journal", "j", "--resume"]);
-    fs::write(place.path("ok"), "").unwrap();
-    place.expect(0, &["jobs", "--journal", "j", "--retry-failed"]);
-    let mut ran: Vec<String> = fs::read_to_string(place.path("ran")).unwrap().lines().map(String::from).collect();
-    ran.sort();
-    assert_eq!(ran, ["1", "2", "2", "3", "3"]);
-    // An edited line is told, and runs.
-    place.list(b"sh -c 'echo 1 >>ran'\necho new\nsh -c 'echo 3 >>ran'\n");
-    let output = place.farm(&["jobs", "--journal", "j", "--resume"]);
-    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"new\n"[..]));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2 (task 2) is not the command that the journal has"));
-}
-
-#[test]
-fn other_logs_are_gone_on_with_and_written() {
-    let place = Place::new();
-    place.list(b"echo a\necho b\tc\nfalse\n");
-    place.expect(1, &["jobs", "--joblog", "log"]);
-    let text = fs::read_to_string(place.path("log")).unwrap();
-    let header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
-    assert!(text.starts_with(&format!("{header}\n")) && text.lines().count() == 4 && text.contains("\techo b\tc\n"), "{text}");
-    fs::write(place.path("theirs"), format!("{header}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\techo a\n")).unwrap();
-    assert_eq!(place.expect(1, &["jobs", "--resume-from", "theirs"]), "b c\n");
-    assert_eq!(place.expect(1, &["jobs", "--joblog", "log", "--resume"]), "", "its status counts earlier failures");
-}
-
-#[test]
 fn failures_are_tried_again_and_late_ones_stopped() {
     let place = Place::new();
     place.expect(0, &["--array", "1-5", "--retries", "2", "--journal", "j", "--", "sh", "-c", "test $FARM_ATTEMPT = 3"]);
@@ -268,9 +232,10 @@ fn processes_with(argument: &str) -> Vec<u32> {
     all.filter(has).collect()
 }
 
-fn helper_of(farm: &Child) -> u32 {
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", farm.id())).unwrap();
-    children.split_whitespace().next().unwrap().parse().unwrap()
+/// The helper of a farm that has not ended yet.
+fn helper_of(farm: &Child) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", farm.id())).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 #[test]
@@ -293,7 +258,7 @@ fn nothing_that_was_started_survives() {
     for victim in ["farm", "helper"] {
         let mut farm = place.command(&["jobs", "--workers", "2"]).stderr(Stdio::piped()).spawn().unwrap();
         until("it begins", || processes_with("4321.5").len() >= 3);
-        kill("-KILL", if victim == "farm" { farm.id() } else { helper_of(&farm) });
+        kill("-KILL", if victim == "farm" { farm.id() } else { helper_of(&farm).unwrap() });
         let status = farm.wait().unwrap();
         assert_eq!(status.code(), if victim == "farm" { None } else { Some(1) });
         until(victim, || processes_with("4321.5").is_empty());
@@ -316,7 +281,8 @@ fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
         until("records", || (place.path("j").exists() && place.records("j").len() >= more) || farm.try_wait().unwrap().is_some());
         match victim {
             "farm" => kill("-KILL", farm.id()),
-            "helper" => kill("-KILL", helper_of(&farm)),
+            // It may all be done by then.
+            "helper" => helper_of(&farm).into_iter().for_each(|pid| kill("-KILL", pid)),
             // A running one, which is then a failure that is tried again.
             _ => processes_with("0.02")
                 .first()

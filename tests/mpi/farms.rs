@@ -39,6 +39,10 @@ pub fn trials() -> Vec<Trial> {
             move || schedulers(ranks),
         ));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("a farm gives tasks to ranks that have what they need, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Waiting, name, move || uneven(ranks)));
+    }
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(launch::trial(Turn::Waiting, format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
@@ -247,6 +251,30 @@ fn schedulers(ranks: u32) -> Result<(), Failed> {
             place.farm(ranks, &[&place.text("jobs"), "--scheduler", scheduler, "--workers", workers, "--journal", &place.text("j")])?;
         let each = (1..=40).map(|seq| (seq, 1)).collect();
         hold(outcome.status == Some(0) && place.ran() == each && place.recorded() == each, scheduler, &outcome)?;
+    }
+    Ok(())
+}
+
+/// Slots that do not come out even: only rank 0 has two processors, and from two ranks on the last one has a processor less.
+fn uneven(ranks: u32) -> Result<(), Failed> {
+    for scheduler in ["", "dss", "sash", "selfsched:rule=gss", "selfsched:rule=static"] {
+        let place = Place::new()?;
+        let line = |seq| {
+            let needs = if seq % 4 == 0 { " #EQ cpus=2 cost=0.02" } else { "" };
+            format!("sh -c 'sleep 0.01; echo $FARM_RANK {seq} >>{}'{needs}\n", place.text("ran"))
+        };
+        fs::write(place.path("jobs"), (1..=24).map(line).collect::<String>())?;
+        let slots = format!("host:cpus={}", ranks + 1);
+        let jobs = place.text("jobs");
+        let mut arguments = vec![jobs.as_str(), "--slots", &slots, "--workers", "2"];
+        if !scheduler.is_empty() {
+            arguments.extend(["--scheduler", scheduler]);
+        }
+        let outcome = place.farm(ranks, &arguments)?;
+        let ran = fs::read_to_string(place.path("ran"))?;
+        let mut wide =
+            ran.lines().filter_map(|line| line.split_once(' ')).filter(|(_, seq)| seq.parse().is_ok_and(|seq: u32| seq % 4 == 0));
+        hold(outcome.status == Some(0) && ran.lines().count() == 24 && wide.all(|(rank, _)| rank == "0"), scheduler, &outcome)?;
     }
     Ok(())
 }

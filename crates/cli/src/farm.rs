@@ -14,6 +14,7 @@ use equipoise::{Error, Result};
 use equipoise_farm::engine::{self, Seat};
 use equipoise_farm::helper::Helper;
 use equipoise_farm::helper::running::now;
+use equipoise_farm::journal::joblog::Joblog;
 use equipoise_farm::lead::{Audience, Lead};
 use equipoise_farm::limits::{Halt, SlotsGiven, allowed, end_of_allocation};
 use equipoise_farm::list::formats::Format;
@@ -21,7 +22,7 @@ use equipoise_farm::list::sleep::Sleep;
 use equipoise_farm::list::template::{Template, array};
 use equipoise_farm::list::{Origin, line};
 use equipoise_farm::output::{self, Printer};
-use equipoise_farm::prepare::{self, Joblog, Prepared};
+use equipoise_farm::prepare::{self, Prepared};
 use equipoise_farm::scheduler::Scheduler;
 use equipoise_farm::settings::{Settings, Shown, Walltime};
 use equipoise_farm::task::Outcome;
@@ -262,28 +263,29 @@ fn is_launched() -> Result<bool> {
 }
 
 fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let slots = settings.slots_of(0, 1)?;
     let prepared = prepare::prepare_and_say(settings, 1, &mut |text| say(text, quiet))?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
-    engine::alone(Seat::new(settings, RankId::FIRST, settings.slots_of(0, 1), helper, Some(lead))?, job)
+    engine::alone(Seat::new(settings, RankId::FIRST, slots, helper, Some(lead))?, job)
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
     let hosts = world.hosts();
     let settings = &Settings { survives: survives(world), hosts: hosts.count(), ..settings.clone() };
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
-    let most = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
+    let fewest = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).min().unwrap_or(1);
+    let me = engine::rank(world)?;
+    let mine = hosts.ranks_on(hosts.host_of(me));
+    let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
+    let slots = settle::agree(world, settings.slots_of(index, mine.len() as u32))?;
     let prepared = match world.is_first() {
-        true => prepare::prepare_and_say(settings, most, &mut |text| say(text, quiet)).map(Some),
+        true => prepare::prepare_and_say(settings, fewest, &mut |text| say(text, quiet)).map(Some),
         false => Ok(None),
     };
     let prepared = settle::agree(world, prepared)?;
     let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
-    let me = engine::rank(world)?;
     let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
-    let mine = hosts.ranks_on(hosts.host_of(me));
-    let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
-    let slots = settings.slots_of(index, mine.len() as u32);
     let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
     leave(world, status);
     Ok(status)
@@ -357,7 +359,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
     settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
         (0, true) => allowed().len().max(1) as u32,
         (0, false) => 1,
-        (cpus, _) => cpus,
+        (cpus, _) => cpus.min(65536),
     });
     settings.dedicated = match arguments.host.as_str() {
         "working" => false,

@@ -8,12 +8,13 @@ use equipoise::node::{self, Event, Node, Tag};
 use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
+use crate::environment;
 use crate::hand::Hand;
 use crate::helper::Helper;
 use crate::helper::protocol::{News, Slots};
 use crate::helper::running::now;
+use crate::helper::verdict::ENDING;
 use crate::lead::Lead;
 use crate::messages::{ToHand, ToLead};
 use crate::settings::Settings;
@@ -119,9 +120,9 @@ impl Seat {
     }
 }
 
-/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the job in an orderly way.
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the job in an orderly way, but for those that are ignored.
 fn listen_to_signals(happen: Sender<Happening>) -> io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
+    let mut signals = signal_hook::iterator::Signals::new(ENDING.into_iter().filter(|signal| !environment::ignores(*signal)))?;
     let listen = move || {
         for _ in signals.forever() {
             if happen.send(Happening::Signal).is_err() {

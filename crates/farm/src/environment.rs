@@ -19,6 +19,17 @@ pub fn hidden() -> Vec<OsString> {
     std::env::vars_os().map(|(name, _)| name).filter(|name| is_for_a_rank(name)).collect()
 }
 
+/// Returns true if this process was started with a signal ignored, as by `nohup`, or as a job that a script has in the background. It has to stay so.
+/// Elsewhere than on Linux that is not known.
+pub fn ignores(signal: i32) -> bool {
+    is_in(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), signal)
+}
+
+fn is_in(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// This host's name.
 pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -27,6 +38,15 @@ pub fn host() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ignored_signals_are_bits_of_a_mask() {
+        let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001001\n";
+        assert_eq!([1, 2, 13, 15].map(|signal| is_in(status, signal)), [true, false, true, false]);
+        assert!(!is_in("", 1));
+        // Rust's runtime ignores SIGPIPE.
+        assert!(!cfg!(target_os = "linux") || (ignores(libc::SIGPIPE) && !ignores(libc::SIGUSR2)));
+    }
 
     #[test]
     fn a_command_is_no_rank() {

@@ -1,9 +1,9 @@
 //! The hand of a rank: it gives tasks to the helper, writes their results into the journal, and reports to the lead.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -45,10 +45,12 @@ pub struct Hand {
     texts: HashMap<u64, Vec<u8>>,
     /// Outcomes that wait for their sync.
     unsynced: VecDeque<Outcome>,
+    /// Tasks that are left after an attempt whose record waits for its sync.
+    left: HashMap<u64, Outcome>,
     /// Ended tasks that were not reported to the lead yet: number, failures, seconds, and sum of squared seconds.
     freed: (u64, u64, f64, f64),
-    /// Long outputs that are still to be printed.
-    long: HashMap<(u64, Stream), PathBuf>,
+    /// Long outputs that are still to be printed, with their lengths: what a task has left behind may still write.
+    long: HashMap<(u64, Stream), (PathBuf, u64)>,
     signals: u32,
     is_over: bool,
     says: Vec<ToLead>,
@@ -67,6 +69,7 @@ impl Hand {
             results: None,
             texts: HashMap::new(),
             unsynced: VecDeque::new(),
+            left: HashMap::new(),
             freed: (0, 0, 0.0, 0.0),
             long: HashMap::new(),
             signals: 0,
@@ -100,7 +103,7 @@ impl Hand {
                 }
                 let now = crate::helper::running::now();
                 let done = |(task, attempts): (Task, u32)| Outcome {
-                    attempt: attempts + 1,
+                    attempt: attempts.saturating_add(1),
                     start: now,
                     ..Outcome::without_run(task.seq, State::Done)
                 };
@@ -205,8 +208,13 @@ impl Hand {
             let folder = self.settings.journal.clone().unwrap_or_default();
             Error::Failed(format!("--journal {}: rank {} cannot write its records: {why}", names::shown(&folder), self.rank))
         })?;
-        let ended = self.unsynced.drain(..self.unsynced.len().min(records as usize)).collect();
+        let ended: Vec<Outcome> = self.unsynced.drain(..self.unsynced.len().min(records as usize)).collect();
+        let left = ended.iter().filter(|outcome| outcome.state == State::Again).filter_map(|outcome| self.left.remove(&outcome.seq));
+        let left: Vec<Outcome> = left.collect();
         self.says.push(ToLead::Ended(ended));
+        if !left.is_empty() {
+            self.says.push(ToLead::Ended(left));
+        }
         self.tell_freed();
         Ok(())
     }
@@ -224,16 +232,25 @@ impl Hand {
         self.freed.2 += times().sum::<f64>();
         self.freed.3 += times().map(|time| time * time).sum::<f64>();
         let (left, mut ended): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| outcome.state == State::Left);
-        left.iter().for_each(|outcome| _ = self.texts.remove(&outcome.seq));
-        if !left.is_empty() {
-            self.says.push(ToLead::Ended(left));
-        }
         for outcome in &mut ended {
             self.keep(outcome)?;
         }
         self.record(ended);
+        self.leave(left);
         self.tell_freed();
         Ok(())
+    }
+
+    /// Reports tasks that are left; after the record of an attempt before, if that waits for its sync.
+    fn leave(&mut self, left: Vec<Outcome>) {
+        let again = self.unsynced.iter().filter(|outcome| outcome.state == State::Again);
+        let again: HashSet<u64> = again.map(|outcome| outcome.seq).collect();
+        left.iter().for_each(|outcome| _ = self.texts.remove(&outcome.seq));
+        let (later, now): (Vec<_>, Vec<_>) = left.into_iter().partition(|outcome| again.contains(&outcome.seq));
+        self.left.extend(later.into_iter().map(|outcome| (outcome.seq, outcome)));
+        if !now.is_empty() {
+            self.says.push(ToLead::Ended(now));
+        }
     }
 
     /// Says that there is room for other tasks; later, if the disk does not keep up with the records.
@@ -258,7 +275,8 @@ impl Hand {
                 capture.kept = Kept::Nowhere;
             }
             if let Kept::File(path) = &mut capture.kept {
-                self.long.insert((seq, stream), PathBuf::from(OsStr::from_bytes(&std::mem::take(path))));
+                let path = PathBuf::from(OsStr::from_bytes(&std::mem::take(path)));
+                self.long.insert((seq, stream), (path, capture.bytes));
             }
         }
         Ok(())
@@ -289,14 +307,14 @@ impl Hand {
 
     fn pull(&mut self, seq: u64, stream: Stream, from: u64) -> Result<()> {
         let failed = |why: io::Error| Error::Failed(format!("the output of task {seq} cannot be read: {why}"));
-        let Some(path) = self.long.get(&(seq, stream)) else {
+        let Some((path, all)) = self.long.get(&(seq, stream)) else {
             self.says.push(ToLead::Piece { seq, bytes: Vec::new() });
             return Ok(());
         };
         let file = File::open(path).map_err(failed)?;
-        let mut bytes = vec![0; PIECE];
+        let mut bytes = vec![0; PIECE.min(all.saturating_sub(from) as usize)];
         let mut length = 0;
-        while length < PIECE {
+        while length < bytes.len() {
             match file.read_at(&mut bytes[length..], from + length as u64).map_err(failed)? {
                 0 => break,
                 read => length += read,
@@ -350,7 +368,7 @@ impl Results {
         match &capture.kept {
             Kept::Nowhere => Ok(()),
             Kept::Here(text) => to.write_all(text),
-            Kept::File(path) => io::copy(&mut File::open(OsStr::from_bytes(path))?, to).map(|_| ()),
+            Kept::File(path) => io::copy(&mut File::open(OsStr::from_bytes(path))?.take(capture.bytes), to).map(|_| ()),
         }
     }
 }

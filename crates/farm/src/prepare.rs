@@ -1,8 +1,8 @@
 //! Preparation of a job on rank 0: it checks the list, reads the records of earlier jobs, and enters the journal.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
 use crate::joining::{Joined, join};
+use crate::journal::foreign;
+use crate::journal::joblog::Joblog;
 use crate::journal::past::{Past, Verdict};
-use crate::journal::{foreign, record};
 use crate::leases::Leases;
 use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
 use crate::presence::Presence;
 use crate::report::Report;
 use crate::settings::Settings;
-use crate::task::{Outcome, Task};
+use crate::task::Task;
 
 /// Initial state of the lead.
 pub struct Prepared {
@@ -39,7 +40,7 @@ pub struct Prepared {
     pub report: Option<Report>,
 }
 
-/// Prepares a job whose hosts have up to this number of ranks.
+/// Prepares a job whose hosts have this number of ranks or more.
 ///
 /// # Errors
 /// Wrong usage, with one sentence.
@@ -65,7 +66,7 @@ fn with_records(settings: &Settings, surveyed: &Surveyed, joined: Option<Joined>
     let others = joined.as_ref().map_or(&[][..], |joined| &joined.others);
     let mut past = past(settings, others)?;
     let costs = costs(settings, &mut past)?;
-    let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
+    let mut joblog = settings.joblog.as_ref().map(|path| Joblog::open(path)).transpose()?;
     let report = settings.report.as_ref().map(|folder| {
         let refused = |why| Error::usage(format!("--report {}: it cannot be written to: {why}", names::shown(folder)));
         Report::create(folder, now()).map_err(refused)
@@ -73,6 +74,10 @@ fn with_records(settings: &Settings, surveyed: &Surveyed, joined: Option<Joined>
     let report = report.transpose()?;
     let list = open(settings)?;
     let job = joined.as_ref().map_or(1, |joined| joined.presence.job());
+    if let (Some(joblog), Some(path)) = (&mut joblog, &settings.joblog) {
+        let came_before = others.iter().any(|other| *other < job);
+        joblog.begin(path, settings.resume, came_before)?;
+    }
     let (presence, leases) = joined.map_or((None, None), |joined| (Some(joined.presence), joined.leases));
     Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, presence, leases, report })
 }
@@ -110,7 +115,8 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
             continue;
         };
         tasks += 1;
-        if let Some(why) = settings.slots.as_ref().and_then(|slots| slots.objection(task.needs, ranks_of_host)) {
+        // The first rank of a host has no less than the others.
+        if let Some(why) = settings.capacity(0, ranks_of_host).objection(task.needs) {
             return Err(Error::usage(format!("{}, line {}: {why}", names::shown(file), task.line)));
         }
     }
@@ -220,43 +226,12 @@ pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -
     Ok(())
 }
 
-/// GNU parallel's job log.
-pub struct Joblog {
-    file: BufWriter<File>,
-    line: Vec<u8>,
-}
-
-impl Joblog {
-    /// Opens it: anew, or to append to it if a job goes on.
-    ///
-    /// # Errors
-    /// Wrong usage if it cannot be written to.
-    fn open(path: &Path, goes_on: bool) -> Result<Joblog> {
-        let refused = |why: io::Error| Error::usage(format!("--joblog {}: it cannot be written to: {why}", names::shown(path)));
-        let mut options = OpenOptions::new();
-        options.create(true).append(goes_on).write(true).truncate(!goes_on);
-        let mut file = options.open(path).map_err(refused)?;
-        if file.metadata().map_err(refused)?.len() == 0 {
-            writeln!(file, "{}", record::PARALLEL).map_err(refused)?;
-        }
-        Ok(Joblog { file: BufWriter::new(file), line: Vec::new() })
-    }
-
-    /// Appends a record.
-    ///
-    /// # Errors
-    /// If the disk does not take it.
-    pub fn write(&mut self, host: &str, outcome: &Outcome, command: &[u8]) -> io::Result<()> {
-        self.line.clear();
-        record::write_parallel(&mut self.line, host, outcome, command);
-        self.file.write_all(&self.line)?;
-        self.file.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::record;
+    use crate::task::Outcome;
+    use std::io::Write;
 
     fn list(text: &str) -> (tempfile::NamedTempFile, Settings) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -310,6 +285,13 @@ mod tests {
         };
         assert_eq!(read("# s\n1.5\n\n2\n").unwrap(), HashMap::from([(1, 1.5), (2, 2.0)]));
         assert_eq!(read("7 3\n2,1\n").unwrap(), HashMap::from([(7, 3.0), (2, 1.0)]));
+        for (runtime, expected) in [("2.5", Some(2.5)), ("nan", None), ("inf", None), ("-1", None)] {
+            let log = format!("{}\n1\th\t1.0\t{runtime}\t0\t0\t0\t0\ta\n", record::PARALLEL);
+            std::fs::write(costs_file.path(), log).unwrap();
+            let mut past = Past::default();
+            costs(&settings, &mut past).unwrap();
+            assert_eq!(past.learnt(b"a"), expected, "{runtime}");
+        }
         for wrong in ["-1", "nan", "a 1", "1 2 3"] {
             assert!(read(wrong).unwrap_err().contains("line 1: it must be a number of seconds"), "{wrong}");
         }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::helper::protocol::Slots;
-use crate::limits::{Halt, SlotsGiven};
+use crate::limits::{Capacity, Halt, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
 use equipoise::topology::RankId;
+use equipoise::{Error, Result};
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -128,8 +129,17 @@ impl Settings {
         }
     }
 
+    /// The most that a task can have on rank number `index` of the `ranks` of a host.
+    pub fn capacity(&self, index: u32, ranks: u32) -> Capacity {
+        self.slots.as_ref().map_or_else(Capacity::default, |given| given.capacity(index, ranks))
+    }
+
     /// The slots of a rank that is number `index` of `ranks` on its host.
-    pub fn slots_of(&self, index: u32, ranks: u32) -> Slots {
-        self.slots.as_ref().map_or_else(Slots::default, |given| given.of(index, ranks))
+    ///
+    /// # Errors
+    /// Wrong usage if the rank does not see as many devices as it should have.
+    pub fn slots_of(&self, index: u32, ranks: u32) -> Result<Slots> {
+        let slots = self.slots.as_ref().map_or_else(|| Ok(Slots::default()), |given| given.of(index, ranks));
+        slots.map_err(|why| Error::usage(format!("--slots: {why}")))
     }
 }

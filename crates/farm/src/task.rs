@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The variable by which disBatch tells a command its index.
+pub const REPEAT_INDEX: &[u8] = b"DISBATCH_REPEAT_INDEX";
+
 /// One command of the list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -53,6 +56,12 @@ pub struct Needs {
 }
 
 impl Task {
+    /// Its index among the commands of its line, where disBatch's REPEAT makes several of one.
+    pub fn repeat_index(&self) -> Option<u64> {
+        let (_, value) = self.variables.iter().find(|(name, _)| name == REPEAT_INDEX)?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    }
+
     /// The least time that must be left for it to be started, in seconds.
     pub fn least_time(&self) -> f64 {
         self.min.or(self.cost).unwrap_or(0.0)

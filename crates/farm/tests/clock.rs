@@ -33,6 +33,8 @@ struct Course {
     /// Tasks that ran when the job was asked to end without grace.
     killed: usize,
     left: u64,
+    /// When the job was over.
+    over: f64,
 }
 
 /// A rank that runs its tasks in order, as its helper does.
@@ -113,7 +115,7 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
     }
     lead.end(now).unwrap();
     course.left = lead.counts.left;
-    course.end -= began;
+    (course.end, course.over) = (course.end - began, now - began);
     course
 }
 
@@ -179,6 +181,29 @@ fn a_limit_that_cuts_is_used_as_by_the_best_packing_and_kills_nothing() {
         assert_eq!(course.killed, 0, "{course:?}");
         assert_eq!(course.left as usize, 100 - course.ended);
         assert!(course.used >= 0.95 * best, "of {best} s that can be used {course:?}");
+    }
+}
+
+/// A list of commands, and a limit of 15 s.
+fn cut(lines: &str) -> Course {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines).unwrap();
+    let mut settings = Settings::new(Origin::Commands { file: file.path().to_path_buf(), format: Format::Plain });
+    (settings.output, settings.walltime) = (Shown::Nothing, Some(Walltime { end: 1015.0, length: 15.0 }));
+    play(&settings, &[1.0; 2], |task| task.cost.unwrap())
+}
+
+#[test]
+fn what_comes_after_a_task_that_is_left_is_left_at_once() {
+    for (lines, ended) in [
+        ("a #EQ cost=100\n#EQ barrier\nb #EQ cost=1\n#EQ barrier\nc #EQ cost=1\n", 0),
+        ("a #EQ cost=100\nb #EQ cost=1 after=1\nc #EQ cost=1 after=2\n", 0),
+        ("a #EQ cost=2\nb #EQ cost=100\n#EQ barrier\nc #EQ cost=1\n", 1),
+        ("a #EQ cost=2\nb #EQ cost=1 after=1\nc #EQ cost=14 after=1\n", 2),
+    ] {
+        let course = cut(lines);
+        assert_eq!((course.ended, course.left, course.killed), (ended, 3 - ended as u64, 0), "{lines}");
+        assert!(course.over < 5.0, "{lines}: idle until {} s", course.over);
     }
 }
 

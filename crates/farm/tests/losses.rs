@@ -7,6 +7,7 @@ use std::rc::Rc;
 use equipoise::topology::RankId;
 use equipoise_farm::journal::{self, record};
 use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::limits::SlotsGiven;
 use equipoise_farm::list::{Origin, formats::Format};
 use equipoise_farm::messages::{ToHand, ToLead};
 use equipoise_farm::output::{self, Printer};
@@ -45,7 +46,7 @@ impl Job {
         (settings.output, settings.survives) = (Shown::Nothing, true);
         settings.journal = Some(folder.path().join("journal"));
         change(&mut settings);
-        let prepared = prepare(&settings, 3).unwrap();
+        let prepared = prepare(&settings, 1).unwrap();
         let said = Rc::new(RefCell::default());
         let hosts = ["a", "a", "b"].map(String::from).to_vec();
         let printer = Printer::new(output::standard(), false);
@@ -167,4 +168,23 @@ fn a_job_that_ends_leaves_the_tasks_of_a_lost_rank() {
     assert_eq!(job.ended, [true; 3]);
     [0, 2].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 8.0).unwrap());
     assert_eq!((job.lead.end(8.0).unwrap(), job.lead.counts.left), (4, 7));
+}
+
+#[test]
+fn what_only_a_lost_rank_had_room_for_is_left() {
+    // The ranks have two, one and three processors.
+    let mut job = Job::new("a #EQ cpus=3\nb\nc #EQ cpus=3 after=2\nd #EQ cpus=2\n", |settings| {
+        settings.slots = Some(SlotsGiven::parse("host:cpus=3").unwrap());
+    });
+    let seqs = |tasks: &[Task]| tasks.iter().map(|task| task.seq).collect::<Vec<_>>();
+    assert_eq!(job.held.each_ref().map(|tasks| seqs(tasks)), [vec![2], vec![], vec![1]]);
+    job.lead.lost(RankId::new(2), 10.0).unwrap();
+    job.held[2].clear();
+    job.work(RankId::FIRST, 10.2);
+    job.lead.tick(11.5).unwrap();
+    job.take();
+    assert_eq!(job.ended, [true; 3]);
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 12.0).unwrap());
+    assert_eq!((job.lead.end(12.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (4, 2, 2));
+    assert!(job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost")));
 }

@@ -44,6 +44,75 @@ fn slots_are_never_exceeded() {
     );
 }
 
+/// A task that no rank can run is refused, wherever the list comes from, and others end.
+#[test]
+fn needs_that_no_rank_can_meet_are_refused() {
+    let place = Place::new();
+    place.list(b"true #EQ gpus=1\n");
+    let said = place.farm(&["jobs"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&said.stderr),
+        "equipoise: jobs, line 1: it needs gpus=1; say --slots gpus=N, how many a rank has\n"
+    );
+    for (needs, slots) in [("cpus=9", "cpus=2"), ("gpus=1", "cpus=2"), ("mem=2G", "mem=1G")] {
+        let mut piped = place.command(&["-", "--slots", slots, "--grace", "0"]);
+        let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let list = format!("sh -c 'sleep 0.3; echo ran'\ntrue #EQ {needs}\n");
+        std::io::Write::write_all(&mut piped.stdin.take().unwrap(), list.as_bytes()).unwrap();
+        let output = piped.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains("-, line 2: it needs "), "{errors}");
+    }
+}
+
+/// Devices are those that the farm itself may see.
+#[test]
+fn devices_are_those_of_the_environment() {
+    let place = Place::new();
+    place.list(b"sh -c 'echo $CUDA_VISIBLE_DEVICES' #EQ gpus=1\nsh -c 'echo $CUDA_VISIBLE_DEVICES' #EQ gpus=2\n");
+    let with = |list: &str, slots: &str| {
+        place.command(&["jobs", "--slots", slots, "--keep-order", "--journal", "j"]).env("CUDA_VISIBLE_DEVICES", list).output().unwrap()
+    };
+    let refused = with("1", "gpus=2");
+    let why = "equipoise: --slots: a rank should have 2 devices, and CUDA_VISIBLE_DEVICES=1 names 1\n";
+    assert_eq!((refused.status.code(), String::from_utf8_lossy(&refused.stderr).as_ref()), (Some(2), why));
+    assert!(!place.path("j").exists(), "no job has begun");
+    let output = String::from_utf8(with("5,7", "gpus=2").stdout).unwrap();
+    assert!(["5\n5,7\n", "7\n5,7\n"].contains(&output.as_str()), "{output}");
+}
+
+#[test]
+fn huge_numbers_are_refused() {
+    let place = Place::new();
+    place.list(b"#DISBATCH REPEAT 18446744073709551615 true\n");
+    for (arguments, says) in [
+        (&["jobs", "--format", "disbatch"][..], "jobs, line 1: #DISBATCH REPEAT: at most 1000000000 times"),
+        (&["jobs", "--slots", "gpus=4294967295"], "--slots gpus=4294967295: it must be such as"),
+        (&["--array", "0-18446744073709551615", "--", "x"], "--array 0-18446744073709551615: it must be a range"),
+    ] {
+        let output = place.farm(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains(says), "{errors}");
+    }
+    place.list(b"echo $DISBATCH_REPEAT_INDEX\n#DISBATCH REPEAT 2 start 18446744073709551614 echo $DISBATCH_REPEAT_INDEX\n");
+    let said = place.expect(0, &["jobs", "--format", "disbatch", "--keep-order"]);
+    assert_eq!(said, "\n18446744073709551614\n18446744073709551615\n");
+}
+
+/// Estimates from a log whose runtimes are no numbers.
+#[test]
+fn runtimes_that_are_no_numbers_are_no_estimates() {
+    let place = Place::new();
+    let header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+    fs::write(place.path("log"), format!("{header}1\th\t1.0\tnan\t0\t0\t0\t0\techo a\n2\th\t1.0\tinf\t0\t0\t0\t0\techo b\n")).unwrap();
+    place.list(b"echo a\necho b\n");
+    for scheduler in ["dss", "sash", "selfsched"] {
+        let arguments = ["jobs", "--costs", "log", "--walltime", "60", "--scheduler", scheduler, "--keep-order", "--workers", "1"];
+        assert_eq!(place.expect(0, &arguments), "a\nb\n", "{scheduler}");
+    }
+}
+
 #[test]
 fn hosts_have_commands_of_their_own() {
     let place = Place::new();
@@ -83,7 +152,7 @@ fn lists_of_others_are_read() {
     fs::create_dir(place.path("sub")).unwrap();
     place.list(b"# list\necho a > f\n[# -1 #] cat f\n[@ sub @] basename $PWD\n");
     assert_eq!(place.expect(0, &["jobs", "--format", "greasy", "--keep-order"]), "a\nsub\n");
-    place.list(b"#DISBATCH PREFIX echo x;\n#DISBATCH REPEAT 2 start 5 echo $DISBATCH_REPEAT_INDEX\n#DISBATCH BARRIER\necho last\n");
+    place.list(b"#DISBATCH PREFIX echo x; \n#DISBATCH REPEAT 2 start 5 echo $DISBATCH_REPEAT_INDEX\n#DISBATCH BARRIER\necho last\n");
     assert_eq!(place.expect(0, &["jobs", "--format", "disbatch", "--keep-order"]), "x\n5\nx\n6\nx\nlast\n");
     assert_eq!(place.list(b"echo a | tr a b\n").expect(0, &["jobs", "--format", "parallel"]), "b\n");
 }

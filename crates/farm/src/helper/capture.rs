@@ -1,4 +1,4 @@
-//! Files that outputs are collected in. A file that was used for a short output is used again.
+//! Files that outputs are collected in. Each output has a file of its own: a process that a task has left behind may write into it for ever after.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,13 +21,12 @@ pub struct Collector {
 /// The files of a helper.
 pub struct Collectors {
     folder: PathBuf,
-    spare: Vec<Collector>,
     made: u64,
 }
 
 impl Collectors {
     pub fn new(folder: &Path) -> Collectors {
-        Collectors { folder: folder.to_path_buf(), spare: Vec::new(), made: 0 }
+        Collectors { folder: folder.to_path_buf(), made: 0 }
     }
 
     /// An empty file.
@@ -35,36 +34,32 @@ impl Collectors {
     /// # Errors
     /// If the disk has none.
     pub fn get(&mut self) -> io::Result<Collector> {
-        if let Some(spare) = self.spare.pop() {
-            return Ok(spare);
-        }
         self.made += 1;
         let path = self.folder.join(format!("output-{}", self.made));
         // Appending, so that a program that opens it again, as /dev/stdout, overwrites nothing.
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
         Ok(Collector { file, path })
     }
+}
 
-    /// Collects the output that was written.
+impl Collector {
+    /// Takes the output that was written until now. Only a long one stays in its file.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn collect(&mut self, collector: Collector) -> io::Result<Capture> {
-        let bytes = collector.file.metadata()?.len();
+    pub fn collect(self) -> io::Result<Capture> {
+        let bytes = self.file.metadata()?.len();
+        if bytes > SHORT {
+            let lines = count_lines(&self.file, bytes)?;
+            return Ok(Capture { bytes, lines, kept: Kept::File(self.path.as_os_str().as_bytes().to_vec()) });
+        }
+        fs::remove_file(&self.path)?;
         if bytes == 0 {
-            self.spare.push(collector);
             return Ok(Capture::default());
         }
-        if bytes > SHORT {
-            let lines = count_lines(&collector.file)?;
-            return Ok(Capture { bytes, lines, kept: Kept::File(collector.path.as_os_str().as_bytes().to_vec()) });
-        }
         let mut text = vec![0; bytes as usize];
-        collector.file.read_exact_at(&mut text, 0)?;
-        let lines = newlines(&text);
-        collector.file.set_len(0)?;
-        self.spare.push(collector);
-        Ok(Capture { bytes, lines, kept: Kept::Here(text) })
+        self.file.read_exact_at(&mut text, 0)?;
+        Ok(Capture { bytes, lines: newlines(&text), kept: Kept::Here(text) })
     }
 }
 
@@ -72,17 +67,20 @@ fn newlines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }
 
-fn count_lines(file: &File) -> io::Result<u64> {
+/// Lines within the first `bytes` of a file.
+fn count_lines(file: &File, bytes: u64) -> io::Result<u64> {
     let (mut buffer, mut at, mut lines) = (vec![0; 1 << 18], 0, 0);
-    loop {
-        match file.read_at(&mut buffer, at)? {
-            0 => return Ok(lines),
+    while at < bytes {
+        let most = buffer.len().min((bytes - at) as usize);
+        match file.read_at(&mut buffer[..most], at)? {
+            0 => break,
             read => {
                 lines += newlines(&buffer[..read]);
                 at += read as u64;
             }
         }
     }
+    Ok(lines)
 }
 
 /// Removes the file of an output that is not needed any more.
@@ -106,12 +104,15 @@ mod tests {
             one.file.write_all(text.as_bytes()).unwrap();
             let kept = if text.is_empty() { Kept::Nowhere } else { Kept::Here(text.into()) };
             let lines = text.matches('\n').count() as u64;
-            assert_eq!(collectors.collect(one).unwrap(), Capture { bytes: text.len() as u64, lines, kept });
+            let mut left_behind = one.file.try_clone().unwrap();
+            assert_eq!(one.collect().unwrap(), Capture { bytes: text.len() as u64, lines, kept });
+            // It writes where nobody reads.
+            left_behind.write_all(b"late").unwrap();
         }
-        assert_eq!(collectors.made, 1, "files are used again");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let mut long = collectors.get().unwrap();
         long.file.write_all(&b"line\n".repeat(10_000)).unwrap();
-        let captured = collectors.collect(long).unwrap();
+        let captured = long.collect().unwrap();
         assert_eq!((captured.bytes, captured.lines), (50_000, 10_000));
         let Kept::File(path) = &captured.kept else { panic!("{captured:?}") };
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));

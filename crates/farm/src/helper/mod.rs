@@ -11,6 +11,7 @@ pub mod protocol;
 pub mod running;
 pub mod server;
 pub mod slots;
+pub mod verdict;
 
 use std::io;
 use std::net::Shutdown;

@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +21,7 @@ use super::mark::Mark;
 use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
+use super::verdict::{self, Ending, Verdict};
 use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -29,6 +32,8 @@ const TOGETHER: Duration = Duration::from_millis(5);
 const ENOUGH: usize = 256 << 10;
 /// Time that a task that was asked to end has until it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(5);
+/// Nothing lasts longer: some thirty years.
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 /// A task that does not fit is overtaken this often at most.
 const PATIENCE: u32 = 256;
 
@@ -39,14 +44,14 @@ const PATIENCE: u32 = 256;
 pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     close_others();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    hear_no_signals()?;
+    let told = hear_no_signals()?;
     let (children, notice) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
     children.set_nonblocking(true)?;
     // Orphans of tasks become children of ours, so that they are buried.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let mut server = Server::new(folder, socket);
+    let mut server = Server::new(folder, socket, told);
     let served = server.serve(&children);
     server.running.values().for_each(|(running, _)| running.kill());
     mark.kill();
@@ -65,11 +70,15 @@ pub fn serve_starter() -> io::Result<()> {
     Ok(())
 }
 
-/// Ignores signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child
-/// processes.
-fn hear_no_signals() -> io::Result<()> {
-    let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
-    signals.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, std::sync::Arc::default()).map(drop))
+/// Survives signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child processes;
+/// signals that were ignored from the beginning stay so, for commands, too.
+/// Returns what tells whether one of those that end a job has come.
+fn hear_no_signals() -> io::Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(libc::SIGUSR2, Arc::default())?;
+    let heard = verdict::ENDING.into_iter().filter(|signal| !environment::ignores(*signal));
+    heard.map(|signal| signal_hook::flag::register(signal, told.clone())).try_for_each(|registered| registered.map(drop))?;
+    Ok(told)
 }
 
 /// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
@@ -101,8 +110,21 @@ struct Sleeper {
     start: f64,
 }
 
+/// A task that may have been ended with its job.
+struct Doubtful {
+    task: Task,
+    tries: u32,
+    outcome: Outcome,
+    status: ExitStatus,
+    until: Instant,
+}
+
 struct Server {
     socket: UnixStream,
+    /// A signal that ends the job has come.
+    told: Arc<AtomicBool>,
+    ending: Ending,
+    doubtful: Vec<Doubtful>,
     surroundings: Surroundings,
     free: Free,
     queue: VecDeque<Waiting>,
@@ -123,10 +145,13 @@ struct Server {
 }
 
 impl Server {
-    fn new(folder: &Path, socket: UnixStream) -> Server {
+    fn new(folder: &Path, socket: UnixStream, told: Arc<AtomicBool>) -> Server {
         let terms = protocol::Terms::default();
         Server {
             socket,
+            told,
+            ending: Ending::default(),
+            doubtful: Vec::new(),
             free: Free::new(0, &terms.slots),
             surroundings: Surroundings { terms, host: environment::host() },
             queue: VecDeque::new(),
@@ -172,11 +197,15 @@ impl Server {
                     self.obey(order)?;
                 }
             }
+            if self.told.swap(false, Ordering::Relaxed) {
+                self.ending.told = Some(Instant::now());
+            }
             if has_ended {
                 while matches!((&*children).read(&mut buffer), Ok(read) if read > 0) {}
                 self.bury()?;
             }
             self.wake();
+            self.settle_doubts();
             self.stop_what_is_late();
         }
         Ok(())
@@ -191,8 +220,9 @@ impl Server {
             Order::Run(tasks) => self.queue.extend(tasks.into_iter().map(|(task, attempts)| Waiting { task, attempts, tries: 0 })),
             Order::Deadline(at) => self.deadline = at,
             Order::Drain { grace } => {
-                let at = Instant::now() + Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX / 4);
+                let at = Instant::now() + Duration::try_from_secs_f64(grace).map_or(FOR_EVER, |grace| grace.min(FOR_EVER));
                 self.drain = Some(self.drain.map_or(at, |before| before.min(at)));
+                self.ending.is_draining = true;
                 for Waiting { task, .. } in std::mem::take(&mut self.queue) {
                     self.note(Outcome::without_run(task.seq, State::Left));
                 }
@@ -239,11 +269,12 @@ impl Server {
 
     fn start(&mut self, waiting: Waiting, taken: Taken) -> io::Result<()> {
         let Waiting { task, attempts, tries } = waiting;
-        let attempt = attempts + 1;
+        let attempt = attempts.saturating_add(1);
         if task.how == How::Sleep {
             let began = Instant::now();
             let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
-            let until = began + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let until = Duration::try_from_secs_f64(seconds).ok().and_then(|length| began.checked_add(length));
+            let until = until.unwrap_or(began + FOR_EVER);
             self.sleeping.push(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
             return Ok(());
         }
@@ -253,7 +284,7 @@ impl Server {
             Err(refused) => {
                 let NotStarted { task, taken, out, err, why: Refusal { exit, why } } = *refused;
                 self.free.give_back(taken);
-                let (out, _) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+                let (out, _) = (out.collect()?, err.collect()?);
                 let said = format!("equipoise: farm: {why}\n").into_bytes();
                 let err = Capture { bytes: said.len() as u64, lines: 1, kept: Kept::Here(said) };
                 let outcome = Outcome { attempt, exit, start: now(), out, err, ..Outcome::without_run(task.seq, State::Failed) };
@@ -283,32 +314,56 @@ impl Server {
         let Running { task, attempt, taken, out, err, began, start, stopped, .. } = running;
         let runtime = began.elapsed().as_secs_f64();
         self.free.give_back(taken);
-        let (out, err) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+        let (out, err) = (out.collect()?, err.collect()?);
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
-        let (state, exit) = match stopped.map(|(why, _)| why) {
-            Some(Stopped::TimedOut) => (State::Failed, TIMED_OUT),
-            // A task that succeeded before it was stopped is done.
-            Some(Stopped::Drained) if !status.success() => (State::Left, exit),
-            _ => (if status.success() { State::Done } else { State::Failed }, exit),
-        };
+        let why = stopped.map(|(why, _)| why);
+        let exit = if why == Some(Stopped::TimedOut) { TIMED_OUT } else { exit };
         let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
-        let outcome = Outcome { seq: task.seq, attempt, state, exit, signal, start, runtime, cpu, memory, out, err };
+        let now = Instant::now();
+        let mut outcome = Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err };
+        match verdict::judge(status, why, &self.ending, now) {
+            Verdict::Is(state) => outcome.state = state,
+            Verdict::Open(doubt) if task.seq != ON_HOST => {
+                self.doubtful.push(Doubtful { task, tries, outcome, status, until: now + doubt });
+                return Ok(());
+            }
+            Verdict::Open(_) => {}
+        }
         self.end(task, tries, outcome);
         Ok(())
     }
 
-    /// An attempt has ended; one that failed may be followed by another.
-    fn end(&mut self, task: Task, tries: u32, mut outcome: Outcome) {
-        if outcome.state == State::Failed && outcome.seq != ON_HOST && tries < self.surroundings.terms.retries && self.drain.is_none() {
-            outcome.state = State::Again;
-            self.queue.push_back(Waiting { task, attempts: outcome.attempt, tries: tries + 1 });
+    /// Tasks that may have been ended with the job are left if it does end; otherwise they have failed.
+    fn settle_doubts(&mut self) {
+        let (now, ending) = (Instant::now(), self.ending);
+        let judge = |doubtful: &Doubtful| verdict::judge(doubtful.status, None, &ending, now);
+        let is_settled = |doubtful: &mut Doubtful| doubtful.until <= now || matches!(judge(doubtful), Verdict::Is(_));
+        for mut doubtful in self.doubtful.extract_if(.., is_settled).collect::<Vec<_>>() {
+            if let Verdict::Is(state) = judge(&doubtful) {
+                doubtful.outcome.state = state;
+            }
+            self.end(doubtful.task, doubtful.tries, doubtful.outcome);
         }
+    }
+
+    /// An attempt has ended; one that failed may be followed by another, in another job if this one ends.
+    fn end(&mut self, task: Task, tries: u32, mut outcome: Outcome) {
+        let may_follow = outcome.state == State::Failed && outcome.seq != ON_HOST && tries < self.surroundings.terms.retries;
         if outcome.state == State::Left {
             discard(&outcome.out);
             discard(&outcome.err);
         }
+        if !may_follow {
+            return self.note(outcome);
+        }
+        outcome.state = State::Again;
+        let attempts = outcome.attempt;
         self.note(outcome);
+        match self.drain {
+            Some(_) => self.note(Outcome::without_run(task.seq, State::Left)),
+            None => self.queue.push_back(Waiting { task, attempts, tries: tries + 1 }),
+        }
     }
 
     fn note(&mut self, outcome: Outcome) {
@@ -347,6 +402,7 @@ impl Server {
         let news = (!self.news.is_empty()).then_some(self.since + TOGETHER);
         let drain = self.drain.filter(|at| *at > Instant::now());
         let awake = self.sleeping.iter().map(|sleeper| sleeper.until);
+        let awake = awake.chain(self.doubtful.iter().map(|doubtful| doubtful.until));
         limits.chain(news).chain(drain).chain(awake).min()
     }
 

@@ -3,6 +3,7 @@
 //! The first columns are those of GNU parallel's job log. A task counts as done when its record is on the disk.
 
 pub mod foreign;
+pub mod joblog;
 pub mod past;
 pub mod record;
 pub mod write;

@@ -1,6 +1,6 @@
 //! Results of earlier jobs on the list, from their records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
@@ -12,18 +12,52 @@ use crate::task::{State, Task};
 /// Last record of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
-    text: Option<u64>,
+    /// Hashes of what its command may have been; none if the log does not say it.
+    texts: [Option<u64>; 2],
     state: State,
     start: f64,
     attempts: u32,
+    /// It is from a journal, which says more than a job log of the same attempt.
+    is_ours: bool,
+}
+
+impl Known {
+    /// Final ones count more than others, then later ones, then ours.
+    fn rank(&self) -> (bool, f64, bool) {
+        (self.state.is_final(), self.start, self.is_ours)
+    }
+
+    fn is_about(&self, text: &[u8]) -> bool {
+        self.texts == [None; 2] || self.texts.contains(&Some(hash(text)))
+    }
+}
+
+/// A line of a list, and where a line stands for several commands the index of one of them.
+type Place = (u64, Option<u64>);
+
+/// An entry of a log that names commands by their lines.
+#[derive(Clone, Debug, Default)]
+pub struct ByLine<'a> {
+    pub line: u64,
+    /// The index of a command whose line stands for several.
+    pub index: Option<u64>,
+    /// The number that the other program gave the command. Two numbers at one place cannot be told apart.
+    pub id: Option<u64>,
+    /// What the command may have been; nothing if the log does not say it.
+    pub texts: [Option<std::borrow::Cow<'a, [u8]>>; 2],
+    /// Seconds since 1970; 0 if it is not known.
+    pub start: f64,
+    pub succeeded: bool,
 }
 
 /// The records of earlier jobs.
 #[derive(Debug, Default)]
 pub struct Past {
     by_seq: HashMap<u64, Known>,
-    /// As `by_seq`, from logs that name lines instead.
-    by_line: HashMap<u64, Known>,
+    /// As `by_seq`, from logs that name lines instead, with the number that the other program gave the command.
+    by_line: HashMap<Place, (Option<u64>, Known)>,
+    /// Places of several commands that their log does not tell apart: which of them are finished is not known.
+    ambiguous: HashSet<Place>,
     /// Mean run time and number of runs by program and arguments, and by program.
     times: HashMap<u64, (f64, u64)>,
     /// Lines that are no records: cut short when a job was killed.
@@ -61,8 +95,17 @@ impl Past {
 
     /// Adds a record. Of several final ones of a task the latest counts.
     pub fn add(&mut self, record: &Record) {
-        let known = Known { text: Some(hash(&record.command)), state: record.state, start: record.start, attempts: record.attempt };
-        insert(&mut self.by_seq, record.seq, known);
+        let known = Known {
+            texts: [Some(hash(&record.command)), None],
+            state: record.state,
+            start: record.start,
+            attempts: record.attempt,
+            is_ours: record.is_ours,
+        };
+        let old = self.by_seq.entry(record.seq).or_insert(known);
+        if known.rank() >= old.rank() {
+            *old = known;
+        }
         if record.state == State::Done {
             for key in keys(&record.command).into_iter().flatten() {
                 let (mean, runs) = self.times.entry(key).or_default();
@@ -72,14 +115,18 @@ impl Past {
         }
     }
 
-    /// Adds an entry of a log that names commands by number or by line, perhaps without their text.
-    pub fn add_foreign(&mut self, seq: Option<u64>, line: Option<u64>, text: Option<&[u8]>, state: State) {
-        let known = Known { text: text.map(hash), state, start: 0.0, attempts: 1 };
-        if let Some(seq) = seq {
-            insert(&mut self.by_seq, seq, known);
+    /// Adds an entry of a log that names commands by line.
+    pub fn add_by_line(&mut self, entry: &ByLine) {
+        let texts = entry.texts.each_ref().map(|text| text.as_deref().map(hash));
+        let state = if entry.succeeded { State::Done } else { State::Failed };
+        let known = Known { texts, state, start: entry.start, attempts: 1, is_ours: false };
+        let place = (entry.line, entry.index);
+        let (id, old) = self.by_line.entry(place).or_insert((entry.id, known));
+        if *id != entry.id {
+            self.ambiguous.insert(place);
         }
-        if let Some(line) = line {
-            insert(&mut self.by_line, line, known);
+        if known.rank() >= old.rank() {
+            *old = known;
         }
     }
 
@@ -106,10 +153,15 @@ impl Past {
 
     /// Decision on a task. With `retry`, tasks that failed or were skipped are run again.
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
-        let known = self.by_seq.get(&task.seq).or_else(|| self.by_line.get(&task.line));
+        let place = (task.line, task.repeat_index());
+        let by_line = self.by_line.get(&place).map(|(_, known)| known).filter(|_| !self.ambiguous.contains(&place));
+        let known = match (self.by_seq.get(&task.seq), by_line) {
+            (Some(one), Some(other)) => Some(if other.rank() > one.rank() { other } else { one }),
+            (one, other) => one.or(other),
+        };
         match known {
             None => Verdict::Run { attempts: 0 },
-            Some(known) if known.text.is_some_and(|text| text != hash(&task.text)) => Verdict::Edited,
+            Some(known) if !known.is_about(&task.text) => Verdict::Edited,
             Some(known) if !known.state.is_final() => Verdict::Run { attempts: known.attempts },
             Some(known) if retry && known.state != State::Done => Verdict::Run { attempts: known.attempts },
             Some(known) => Verdict::Finished(known.state),
@@ -128,27 +180,20 @@ impl Past {
 /// If it cannot be read.
 pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let (mut line, mut is_first, mut torn) = (Vec::new(), true, 0);
+    let (mut line, mut is_first, mut torn, mut is_parallels) = (Vec::new(), true, 0, false);
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line)? == 0 {
             return Ok(torn);
         }
-        match line.strip_suffix(b"\n").and_then(record::read) {
+        is_parallels |= is_first && line.trim_ascii_end() == record::PARALLEL.as_bytes();
+        let read = if is_parallels { record::read_parallel } else { record::read };
+        match line.strip_suffix(b"\n").and_then(read) {
             Some(record) => each(record),
             None if is_first && line.starts_with(b"Seq\t") => {}
             None => torn += 1,
         }
         is_first = false;
-    }
-}
-
-/// Later records win, and final ones over others.
-fn insert(all: &mut HashMap<u64, Known>, number: u64, known: Known) {
-    let rank = |known: &Known| (known.state.is_final(), known.start);
-    let old = all.entry(number).or_insert(known);
-    if rank(&known) >= rank(old) {
-        *old = known;
     }
 }
 

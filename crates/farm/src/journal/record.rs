@@ -20,11 +20,15 @@ pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     out.extend(own.into_bytes());
 }
 
-/// The record in the format of GNU parallel's job log: the command as it is.
+/// The record in the format of GNU parallel's job log: the command as it is, but for ends of lines, which are zero bytes there.
 pub fn write_parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     parallel(out, host, outcome);
-    out.extend(command);
+    out.extend(exchanged(command, b'\n', 0));
     out.push(b'\n');
+}
+
+fn exchanged(text: &[u8], one: u8, by: u8) -> impl Iterator<Item = u8> {
+    text.iter().map(move |byte| if *byte == one { by } else { *byte })
 }
 
 fn parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome) {
@@ -92,6 +96,8 @@ pub struct Record {
     pub command: Vec<u8>,
     pub attempt: u32,
     pub state: State,
+    /// It has the columns of a journal; otherwise it is from a job log of GNU parallel.
+    pub is_ours: bool,
     /// Processor time and largest memory (KiB), and the bytes of both outputs; zero in others' logs.
     pub cpu: f64,
     pub memory: u64,
@@ -102,37 +108,54 @@ pub struct Record {
 /// Reads a record of ours or of GNU parallel, without the end of its line; `None` for a line that is none.
 pub fn read(line: &[u8]) -> Option<Record> {
     let columns: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
-    let text = |at: usize| columns.get(at).and_then(|column| std::str::from_utf8(column).ok()).map(str::trim);
-    fn number<T: std::str::FromStr>(text: Option<&str>) -> Option<T> {
-        text?.parse().ok()
-    }
-    let is_ours = columns.len() == 17;
-    let (exit, signal) = (number(text(6))?, number(text(7))?);
-    let (attempt, state, command) = match is_ours {
-        true => (number(text(15))?, State::parse(columns[16])?, unescape(columns[8])),
-        // The command is the rest, tabs included.
-        false if columns.len() >= 9 => {
-            let state = if exit == 0 && signal == 0 { State::Done } else { State::Failed };
-            (1, state, columns[8..].join(&b'\t'))
-        }
-        false => return None,
+    // A command in a job log may have tabs, too.
+    let Some(state) = columns.get(16).filter(|_| columns.len() == 17).and_then(|name| State::parse(name)) else {
+        return read_parallel(line);
     };
-    let ours = |at: usize| if is_ours { number(text(at)) } else { Some(0) };
     Some(Record {
-        seq: number(text(0)).filter(|seq| *seq > 0)?,
-        host: text(1)?.to_string(),
-        start: number(text(2))?,
-        runtime: number(text(3))?,
+        command: unescape(columns[8]),
+        attempt: number(columns[15])?,
+        state,
+        is_ours: true,
+        cpu: number(columns[9])?,
+        memory: number(columns[10])?,
+        out_bytes: number(columns[11])?,
+        err_bytes: number(columns[13])?,
+        ..begin(&columns)?
+    })
+}
+
+/// Reads a record of GNU parallel.
+pub fn read_parallel(line: &[u8]) -> Option<Record> {
+    let columns: Vec<&[u8]> = line.splitn(9, |byte| *byte == b'\t').collect();
+    let command = exchanged(columns.get(8)?, 0, b'\n').collect();
+    Some(Record { command, ..begin(&columns)? })
+}
+
+/// What the columns that both have say.
+fn begin(columns: &[&[u8]]) -> Option<Record> {
+    let seconds = |column| number::<f64>(column).filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+    let (exit, signal) = (number(columns[6])?, number(columns[7])?);
+    Some(Record {
+        seq: number(columns[0]).filter(|seq| *seq > 0)?,
+        host: std::str::from_utf8(columns[1]).ok()?.trim().to_string(),
+        start: seconds(columns[2])?,
+        runtime: seconds(columns[3])?,
         exit,
         signal,
-        command,
-        attempt,
-        state,
-        cpu: if is_ours { number(text(9))? } else { 0.0 },
-        memory: ours(10)?,
-        out_bytes: ours(11)?,
-        err_bytes: ours(13)?,
+        command: Vec::new(),
+        attempt: 1,
+        state: if exit == 0 && signal == 0 { State::Done } else { State::Failed },
+        is_ours: false,
+        cpu: 0.0,
+        memory: 0,
+        out_bytes: 0,
+        err_bytes: 0,
     })
+}
+
+fn number<T: std::str::FromStr>(column: &[u8]) -> Option<T> {
+    std::str::from_utf8(column).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -167,10 +190,20 @@ mod tests {
         assert_eq!((record.seq, record.exit, record.attempt, record.state), (7, 3, 2, State::Failed));
         assert_eq!((record.cpu, record.memory, record.out_bytes, record.command.as_slice()), (0.125, 2048, 12, &b"a\tb"[..]));
         let theirs = read(b"2\t:\t1700000000.123\t     0.003\t0\t0\t0\t0\techo a\tb").unwrap();
+        let tabs = read(b"2\t:\t1.5\t     0.003\t0\t0\t0\t0\t1\t2\t3\t4\t5\t6\t7\t8\t9").unwrap();
+        assert_eq!((tabs.is_ours, tabs.command.as_slice()), (false, &b"1\t2\t3\t4\t5\t6\t7\t8\t9"[..]));
         assert_eq!((theirs.seq, theirs.state, theirs.command.as_slice()), (2, State::Done, &b"echo a\tb"[..]));
         for wrong in ["", "x", header().trim_end(), "0\t:\t1\t1\t0\t0\t0\t0\tx", "1\t:\t1\t1\t0\t0\t0"] {
             assert_eq!(read(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn ends_of_lines_in_a_job_log_are_zero_bytes() {
+        let mut line = Vec::new();
+        write_parallel(&mut line, "node1", &outcome(), b"echo a\necho\tb\n");
+        assert_eq!([b'\n', 0].map(|byte| memchr::memchr_iter(byte, &line).count()), [1, 2]);
+        assert_eq!(read(line.strip_suffix(b"\n").unwrap()).unwrap().command, b"echo a\necho\tb\n");
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! Distribution of tasks: selection of tasks for a rank, and their number.
 
 use super::pool::Ready;
-use super::{Lead, Out};
+use super::{Lead, Out, Rank};
 use crate::messages::ToHand;
+use crate::task::Task;
 use equipoise::topology::RankId;
 
 /// Seconds of work that a rank gets at a time.
@@ -33,11 +34,14 @@ impl Lead {
             if self.draining || self.pool.ready() == 0 {
                 break;
             }
-            if !self.works(at) {
+            let Rank { capacity, .. } = self.ranks[at];
+            let fits = |task: &Task| task.least_time() <= last - now && capacity.holds(task.needs);
+            // A rule sets numbers only for tasks that are dealt.
+            if !self.works(at) || (self.chunks.is_some() && self.pool.first(1, fits).is_empty()) {
                 continue;
             }
             let most = self.room(at);
-            let tasks = self.take(most, last - now);
+            let tasks = self.take(at, most, last - now);
             if !tasks.is_empty() {
                 self.give(at, tasks);
             }
@@ -55,13 +59,15 @@ impl Lead {
     }
 
     /// Takes tasks for a rank that can end in the time left.
-    fn take(&mut self, most: u64, left: f64) -> Vec<Ready> {
+    fn take(&mut self, rank: usize, most: u64, left: f64) -> Vec<Ready> {
         let workers = f64::from(self.settings.workers) * self.ranks.len() as f64;
         // Work that takes nearly all of the remaining time may have to be packed to fit.
         let is_cut = self.counts.has_costs && left.is_finite() && self.pool.estimate() > 0.9 * workers * left;
+        let capacity = self.ranks[rank].capacity;
+        let fits = |task: &Task| capacity.holds(task.needs);
         match is_cut {
-            true => (0..most).map_while(|_| self.pool.take_packed(left)).collect(),
-            false => self.pool.take(most, |task| task.least_time() <= left),
+            true => (0..most).map_while(|_| self.pool.take_packed(left, fits)).collect(),
+            false => self.pool.take(most, |task| task.least_time() <= left && fits(task)),
         }
     }
 

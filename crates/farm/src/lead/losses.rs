@@ -52,12 +52,10 @@ impl Lead {
             for seq in left {
                 let Some(out) = self.out.remove(&seq) else { continue };
                 let Some(rest) = out.rest.filter(|_| !self.draining) else {
-                    self.counts.left += 1;
-                    self.printer.skip(seq);
+                    self.leave(seq);
                     continue;
                 };
-                let never = self.pool.add((Task { text: out.text, ..*rest }, out.attempts));
-                self.record_skipped(never.into_iter().map(|(task, _)| task).collect());
+                self.pool((Task { text: out.text, ..*rest }, out.attempts));
             }
         }
         Ok(())

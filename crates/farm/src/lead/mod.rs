@@ -5,7 +5,9 @@
 
 pub mod counts;
 mod dealing;
+mod fitting;
 pub mod hosts;
+mod leaving;
 mod losses;
 mod packing;
 pub mod pool;
@@ -21,6 +23,7 @@ use equipoise::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::journal::past::Past;
+use crate::limits::Capacity;
 use crate::list::List;
 use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
@@ -56,6 +59,7 @@ struct Rank {
     /// Number of tasks that were dealt to it and have not ended.
     held: u64,
     measured: Measured,
+    capacity: Capacity,
     gone: bool,
     lost: bool,
 }
@@ -129,6 +133,7 @@ impl Lead {
     ) -> Lead {
         let Prepared { list, total, past, costs, presence, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
+        let capacities = fitting::capacities(settings, &host_of_rank).into_iter();
         let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
         let (chunks, sash, pool) = match settings.scheduler {
             Scheduler::Adaptive => (None, None, Pool::default()),
@@ -146,7 +151,7 @@ impl Lead {
             past,
             costs,
             pool,
-            ranks: vec![Rank::default(); ranks],
+            ranks: capacities.map(|capacity| Rank { capacity, ..Rank::default() }).collect(),
             next_rank: 0,
             chunks,
             sash,
@@ -248,11 +253,11 @@ impl Lead {
     pub fn tick(&mut self, now: f64) -> Result<()> {
         self.share(now)?;
         self.inherit(now)?;
+        self.leave_what_fits_nowhere();
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);
-            late.iter().for_each(|(task, _)| self.printer.skip(task.seq));
-            self.counts.left += late.len() as u64;
+            late.iter().for_each(|(task, _)| self.leave(task.seq));
             if now >= walltime.end || (now >= last && self.out.is_empty()) {
                 self.drain(0.0, now);
             }
@@ -332,8 +337,7 @@ impl Lead {
         }
         self.out.remove(&seq);
         if outcome.state == State::Left {
-            self.counts.left += 1;
-            self.printer.skip(seq);
+            self.leave(seq);
             return Ok(());
         }
         if !self.recorded.insert(seq) {
@@ -344,7 +348,10 @@ impl Lead {
         if let Some(report) = &mut self.report {
             report.add(from, &outcome, &text).map_err(reporting)?;
         }
-        self.audience.joblog(self.hosts.name(from), &outcome, &text);
+        if outcome.state != State::Skipped {
+            // GNU parallel's log has only commands that ran: one that is not in it runs when the job goes on.
+            self.audience.joblog(self.hosts.name(from), &outcome, &text);
+        }
         if outcome.state == State::Failed {
             self.tell_failure(&outcome, line, &text);
         }

@@ -37,6 +37,16 @@ impl Numbers {
 /// A task with the number of attempts that it had in earlier jobs.
 pub type Ready = (Task, u32);
 
+/// What became of a task that was added.
+#[derive(Debug, PartialEq)]
+pub enum Added {
+    Kept,
+    /// It can never run, because a task that it comes after has failed.
+    Never(Task),
+    /// A task that it comes after is left for another job.
+    Left(Task),
+}
+
 /// A task's place among those that are ready.
 pub type Place = (std::cmp::Reverse<u64>, u64);
 
@@ -54,6 +64,7 @@ pub struct Pool {
     dependents: HashMap<u64, Vec<u64>>,
     succeeded: Numbers,
     failed: Numbers,
+    left: Numbers,
 }
 
 impl Pool {
@@ -62,22 +73,25 @@ impl Pool {
         Pool { by_list: true, ..Pool::default() }
     }
 
-    /// Adds a task. One that can never run, because a task that it comes after has failed, is given back.
-    pub fn add(&mut self, ready: Ready) -> Option<Ready> {
+    /// Adds a task. One that cannot run in this job is given back.
+    pub fn add(&mut self, ready: Ready) -> Added {
         let task = &ready.0;
         let before = || task.after.iter().flat_map(|(first, last)| *first..=*last);
         if before().any(|seq| self.failed.contains(seq)) {
-            return Some(ready);
+            return Added::Never(ready.0);
+        }
+        if before().any(|seq| self.left.contains(seq)) {
+            return Added::Left(ready.0);
         }
         let missing: Vec<u64> = before().filter(|seq| !self.succeeded.contains(*seq)).collect();
         if missing.is_empty() {
             self.make_ready(ready);
-            return None;
+            return Added::Kept;
         }
         let seq = task.seq;
         missing.iter().for_each(|before| self.dependents.entry(*before).or_default().push(seq));
         self.waiting.insert(seq, (ready, missing.len() as u64));
-        None
+        Added::Kept
     }
 
     fn make_ready(&mut self, ready: Ready) {
@@ -116,6 +130,20 @@ impl Pool {
         skipped
     }
 
+    /// A task is left for another job. Returns the tasks that are left with it, since they come after it.
+    pub fn leave(&mut self, seq: u64) -> Vec<u64> {
+        let (mut left, mut next) = (Vec::new(), vec![seq]);
+        while let Some(seq) = next.pop() {
+            self.left.insert(seq);
+            let after = self.dependents.remove(&seq).unwrap_or_default();
+            let taken = after.into_iter().filter(|dependent| self.waiting.remove(dependent).is_some());
+            let from = left.len();
+            left.extend(taken);
+            next.extend(&left[from..]);
+        }
+        left
+    }
+
     /// Takes up to `most` tasks, the longest first, of which `fits` holds.
     pub fn take(&mut self, most: u64, fits: impl Fn(&Task) -> bool) -> Vec<Ready> {
         let mut keys = Vec::new();
@@ -144,10 +172,11 @@ impl Pool {
         Some(ready)
     }
 
-    /// Takes the next task where the remaining time does not suffice for all: one of those that together fill it best.
-    pub fn take_packed(&mut self, left: f64) -> Option<Ready> {
-        let step = self.ready.len().div_ceil(packing::CANDIDATES).max(1);
-        let candidates: Vec<_> = self.ready.iter().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
+    /// Takes the next task of which `fits` holds, where the remaining time does not suffice for all: one of those that together fill it best.
+    pub fn take_packed(&mut self, left: f64, fits: impl Fn(&Task) -> bool) -> Option<Ready> {
+        let fitting = || self.ready.iter().filter(|(_, (task, _))| fits(task));
+        let step = fitting().count().div_ceil(packing::CANDIDATES).max(1);
+        let candidates: Vec<_> = fitting().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
         let lengths: Vec<f64> = candidates.iter().map(|(_, length)| *length).collect();
         let (key, _) = candidates[packing::best_first(&lengths, left)?];
         self.take_at(key)
@@ -160,6 +189,7 @@ impl Pool {
             by_list: self.by_list,
             succeeded: std::mem::take(&mut self.succeeded),
             failed: std::mem::take(&mut self.failed),
+            left: std::mem::take(&mut self.left),
             ..Pool::default()
         };
         all as u64
@@ -215,7 +245,7 @@ mod tests {
     fn the_longest_comes_first() {
         let mut pool = Pool::default();
         for (seq, cost) in [(1, None), (2, Some(1.0)), (3, Some(9.0)), (4, None), (5, Some(9.0))] {
-            assert_eq!(pool.add(task(seq, cost, &[])), None);
+            assert_eq!(pool.add(task(seq, cost, &[])), Added::Kept);
         }
         assert_eq!(taken(&mut pool, 3), [3, 5, 2]);
         let short = pool.take(5, |task| task.seq != 1);
@@ -226,7 +256,7 @@ mod tests {
     fn tasks_wait_for_those_they_come_after() {
         let mut pool = Pool::default();
         for ready in [task(1, None, &[]), task(2, None, &[(1, 1)]), task(3, None, &[(1, 2)]), task(4, None, &[])] {
-            assert_eq!(pool.add(ready), None);
+            assert_eq!(pool.add(ready), Added::Kept);
         }
         assert_eq!(taken(&mut pool, 9), [1, 4]);
         assert!(pool.ended(1, true).is_empty());
@@ -239,12 +269,26 @@ mod tests {
     fn what_comes_after_a_failure_is_skipped() {
         let mut pool = Pool::default();
         for ready in [task(2, None, &[(1, 1)]), task(3, None, &[(2, 2)]), task(4, None, &[(1, 1), (3, 3)])] {
-            assert_eq!(pool.add(ready), None);
+            assert_eq!(pool.add(ready), Added::Kept);
         }
         let mut skipped: Vec<u64> = pool.ended(1, false).iter().map(|task| task.seq).collect();
         skipped.sort_unstable();
         assert_eq!((skipped, pool.is_empty()), (vec![2, 3, 4], true));
-        assert!(pool.add(task(5, None, &[(3, 4)])).is_some(), "one that is read later is skipped, too");
+        assert!(matches!(pool.add(task(5, None, &[(3, 4)])), Added::Never(_)), "one that is read later is skipped, too");
+    }
+
+    #[test]
+    fn what_comes_after_a_task_that_is_left_is_left() {
+        let mut pool = Pool::default();
+        for ready in [task(2, None, &[(1, 1)]), task(3, None, &[(1, 2)]), task(4, None, &[(3, 3)]), task(5, None, &[(9, 9)])] {
+            assert_eq!(pool.add(ready), Added::Kept);
+        }
+        let mut left = pool.leave(1);
+        left.sort_unstable();
+        assert_eq!((left, pool.waiting()), (vec![2, 3, 4], 1));
+        assert!(matches!(pool.add(task(6, None, &[(4, 5)])), Added::Left(_)), "one that is read later is left, too");
+        assert!(pool.ended(9, false).iter().map(|task| task.seq).eq([5]));
+        assert!(matches!(pool.add(task(7, None, &[(4, 5)])), Added::Never(_)), "a failure counts more: it can never run");
     }
 
     #[test]

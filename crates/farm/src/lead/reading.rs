@@ -24,10 +24,7 @@ impl Lead {
                     return Ok(());
                 }
                 self.barrier = None;
-                if check && self.counts.failed + self.counts.skipped > 0 {
-                    self.audience.remark("a task before BARRIER CHECK failed: what follows is left");
-                    self.drain(0.0, 0.0);
-                }
+                self.pass_barrier(check);
             }
             if self.draining {
                 self.count_others()?;
@@ -39,12 +36,12 @@ impl Lead {
             if is_full && !may_free && !self.draining {
                 return Ok(());
             }
-            let entry = match self.list.entry() {
+            let entry = match self.list.entry().and_then(|entry| self.checked(entry)) {
                 Ok(entry) => entry,
                 Err(why) => {
                     // Running tasks end normally; the sentence comes last.
                     self.why_unread = Some(why);
-                    self.drain(self.settings.grace, 0.0);
+                    self.drain(f64::MAX, 0.0);
                     None
                 }
             };
@@ -123,12 +120,7 @@ impl Lead {
             // Nothing is known of it: it is not begun when the end is near.
             task.min = Some(self.settings.grace.min(walltime.length / 20.0));
         }
-        if let Some((task, _)) = self.pool.add((task, attempts)) {
-            let seq = task.seq;
-            let mut skipped = vec![task];
-            skipped.extend(self.pool.ended(seq, false));
-            self.record_skipped(skipped);
-        }
+        self.pool((task, attempts));
         Ok(())
     }
 }

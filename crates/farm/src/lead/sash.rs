@@ -124,10 +124,18 @@ impl Lead {
         let (tasks, time) =
             self.ranks.iter().fold((0, 0.0), |(tasks, time), rank| (tasks + rank.measured.tasks, time + rank.measured.time));
         let usual = if tasks > 0 { time / tasks as f64 } else { 1.0 };
+        for (rank, tasks) in self.take_what_fits_some(last, now) {
+            for (task, _) in &tasks {
+                let length = task.cost.unwrap_or(usual) / f64::from(self.settings.workers);
+                sash.forecast.give(rank, task.seq as usize, cost(length), cost(now - self.began));
+            }
+            self.give(rank, tasks);
+        }
+        let least = self.least();
         while !self.draining {
             let (keys, lengths): (Vec<_>, Vec<f64>) = self
                 .pool
-                .first(most, |task| task.least_time() <= last - now)
+                .first(most, |task| task.least_time() <= last - now && least.holds(task.needs))
                 .into_iter()
                 .map(|(key, task)| (key, task.cost.unwrap_or(usual)))
                 .unzip();

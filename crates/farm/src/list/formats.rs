@@ -34,10 +34,7 @@ pub enum Item {
         index: Option<u64>,
     },
     /// The same command for several indices.
-    Repeat {
-        text: Vec<u8>,
-        indices: Vec<u64>,
-    },
+    Repeat(Repeat),
     /// With `check`, later commands run only if all earlier ones succeeded.
     Barrier {
         check: bool,
@@ -48,6 +45,30 @@ pub enum Item {
         at_start: bool,
     },
 }
+
+/// A command for `left` indices, from `next` on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Repeat {
+    pub text: Vec<u8>,
+    next: u64,
+    step: u64,
+    left: u64,
+}
+
+impl Iterator for Repeat {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let index = self.next;
+        // Behind the last there may be no number.
+        self.next = self.next.saturating_add(self.step);
+        Some(index)
+    }
+}
+
+/// Commands that a line may make.
+const MOST: u64 = 1_000_000_000;
 
 /// Settings that lines make for the lines after them.
 #[derive(Debug, Default)]
@@ -74,7 +95,7 @@ pub fn parse(format: Format, memory: &mut Memory, number: u64, text: &[u8]) -> R
             text => plain(text.to_vec(), Directives::default()),
         }),
         Format::Greasy => greasy(number, text.trim_ascii()),
-        Format::Disbatch => disbatch(memory, text.trim_ascii()),
+        Format::Disbatch => disbatch(memory, text),
     }
 }
 
@@ -127,26 +148,30 @@ fn lines(number: u64, text: &str) -> Option<Vec<(u64, u64)>> {
 
 const DISBATCH: &[u8] = b"#DISBATCH";
 
-/// `#DISBATCH PREFIX ..`, `SUFFIX ..`, `BARRIER [CHECK]`, `REPEAT N [start A] [step B] ..`, `PERENGINE START|STOP ..`.
+/// `#DISBATCH PREFIX ..`, `SUFFIX ..`, `BARRIER [CHECK]`, `REPEAT N [start A] [step B] ..`, `PERENGINE START|STOP ..`. What is put before and behind
+/// commands is taken as it is, blanks at its ends included.
 fn disbatch(memory: &mut Memory, line: &[u8]) -> Result<Item, String> {
     let Some(said) = line.strip_prefix(DISBATCH) else {
-        return Ok(match line {
+        return Ok(match line.trim_ascii_start() {
             [] | [b'#', ..] => Item::Nothing,
-            text => plain([&memory.prefix, text, &memory.suffix].concat(), Directives::default()),
+            _ => plain([&memory.prefix, line, &memory.suffix].concat(), Directives::default()),
         });
     };
-    let (word, rest) = first_word(said.trim_ascii());
+    let (word, rest) = first_word(said.trim_ascii_start());
     let known = "known are PREFIX, SUFFIX, BARRIER, REPEAT and PERENGINE";
+    // What stands behind a word and one blank.
+    let verbatim = |word: &[u8]| said.trim_ascii_start().get(word.len() + 1..).unwrap_or_default().to_vec();
     match word.to_ascii_uppercase().as_slice() {
-        b"PREFIX" => memory.prefix = [rest, b" "].concat(),
-        b"SUFFIX" => memory.suffix = [b" ", rest].concat(),
-        b"BARRIER" => return Ok(Item::Barrier { check: rest.eq_ignore_ascii_case(b"check") }),
+        b"PREFIX" => memory.prefix = verbatim(word),
+        b"SUFFIX" => memory.suffix = verbatim(word),
+        b"BARRIER" => return Ok(Item::Barrier { check: rest.trim_ascii_end().eq_ignore_ascii_case(b"check") }),
         b"REPEAT" => return repeat(memory, rest),
         b"PERENGINE" => {
             let (when, text) = first_word(rest);
+            let text = [&memory.prefix, text, &memory.suffix].concat();
             return match when.to_ascii_uppercase().as_slice() {
-                b"START" => Ok(Item::PerHost { text: text.to_vec(), at_start: true }),
-                b"STOP" => Ok(Item::PerHost { text: text.to_vec(), at_start: false }),
+                b"START" => Ok(Item::PerHost { text, at_start: true }),
+                b"STOP" => Ok(Item::PerHost { text, at_start: false }),
                 _ => Err("#DISBATCH PERENGINE: START or STOP must follow".into()),
             };
         }
@@ -169,8 +194,11 @@ fn repeat(memory: &Memory, said: &[u8]) -> Result<Item, String> {
             _ => break,
         }
     }
-    let indices = (0..times).map(|at| start + at * step).collect();
-    Ok(Item::Repeat { text: [&memory.prefix, rest, &memory.suffix].concat(), indices })
+    let last = times.saturating_sub(1).checked_mul(step).and_then(|far| far.checked_add(start));
+    if times > MOST || last.is_none() {
+        return Err(format!("#DISBATCH REPEAT: at most {MOST} times, with indices up to {}", u64::MAX));
+    }
+    Ok(Item::Repeat(Repeat { text: [&memory.prefix, rest, &memory.suffix].concat(), next: start, step, left: times }))
 }
 
 fn first_word(text: &[u8]) -> (&[u8], &[u8]) {
@@ -199,13 +227,24 @@ mod tests {
     fn disbatch_lists_have_directives() {
         let mut memory = Memory::default();
         let mut read = |line: &str| parse(Format::Disbatch, &mut memory, 1, line.as_bytes());
-        assert_eq!(read("#DISBATCH PREFIX cd /tmp;"), Ok(Item::Nothing));
-        assert_eq!(read("#DISBATCH SUFFIX > log"), Ok(Item::Nothing));
+        // Blanks at the ends count.
+        assert_eq!(read("#DISBATCH PREFIX cd /tmp; "), Ok(Item::Nothing));
+        assert_eq!(read("#DISBATCH SUFFIX  > log"), Ok(Item::Nothing));
         assert_eq!(read("./run 1"), Ok(plain(b"cd /tmp; ./run 1 > log".to_vec(), Directives::default())));
-        let repeated = Item::Repeat { text: b"cd /tmp; ./x > log".to_vec(), indices: vec![5, 7, 9] };
-        assert_eq!(read("#DISBATCH REPEAT 3 start 5 step 2 ./x"), Ok(repeated));
+        assert_eq!(read("  x "), Ok(plain(b"cd /tmp;   x  > log".to_vec(), Directives::default())));
+        assert_eq!(read("  # comment"), Ok(Item::Nothing));
+        let Ok(Item::Repeat(repeat)) = read("#DISBATCH REPEAT 3 start 5 step 2 ./x") else { panic!("no repetition") };
+        assert_eq!((repeat.text.clone(), repeat.collect::<Vec<_>>()), (b"cd /tmp; ./x > log".to_vec(), vec![5, 7, 9]));
+        let Ok(Item::Repeat(repeat)) = read("#DISBATCH REPEAT 2 start 18446744073709551614 step 1") else { panic!("no repetition") };
+        assert_eq!(repeat.collect::<Vec<_>>(), [u64::MAX - 1, u64::MAX]);
+        for many in ["18446744073709551615 x", "1000000001 x", "2 start 18446744073709551615 x", "3 step 9223372036854775808 x"] {
+            assert!(
+                read(&format!("#DISBATCH REPEAT {many}")).unwrap_err().starts_with("#DISBATCH REPEAT: at most 1000000000 times"),
+                "{many}"
+            );
+        }
         assert_eq!(read("#DISBATCH BARRIER CHECK"), Ok(Item::Barrier { check: true }));
-        assert_eq!(read("#DISBATCH PERENGINE START cp a b"), Ok(Item::PerHost { text: b"cp a b".to_vec(), at_start: true }));
+        assert_eq!(read("#DISBATCH PERENGINE START cp a b"), Ok(Item::PerHost { text: b"cd /tmp; cp a b > log".to_vec(), at_start: true }));
         assert!(read("#DISBATCH JUMP").unwrap_err().contains("known are PREFIX"));
     }
 }

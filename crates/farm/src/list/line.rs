@@ -136,10 +136,8 @@ pub fn seconds(text: &str) -> Option<f64> {
     for part in clock.split(':') {
         sum = sum * 60.0 + number(part)?;
     }
-    match days {
-        Some(days) => Some(number(days)? * 86400.0 + sum),
-        None => Some(sum),
-    }
+    let days = days.map_or(Some(0.0), number)?;
+    Some(days * 86400.0 + sum).filter(|seconds| seconds.is_finite())
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -230,7 +228,7 @@ mod tests {
     #[test]
     fn times_and_bytes_have_units() {
         assert_eq!(["90", "1:30", "1:00:00", "2-0:00:01", "0.5"].map(seconds), [90.0, 90.0, 3600.0, 172_801.0, 0.5].map(Some));
-        assert_eq!(["", "x", "1:", "-3", "inf"].map(seconds), [None; 5]);
+        assert_eq!(["", "x", "1:", "-3", "inf", "nan", "1e308:0", "1e308-0"].map(seconds), [None; 8]);
         assert_eq!(["7", "4k", "64M", "2GiB", "1T"].map(bytes), [7, 4096, 64 << 20, 2 << 30, 1 << 40].map(Some));
         assert_eq!(["", "G", "1.5G", "99999999999T"].map(bytes), [None; 4]);
     }

@@ -5,7 +5,7 @@ pub mod line;
 pub mod sleep;
 pub mod template;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use equipoise::{Error, Result, names};
 
-use crate::task::{How, Task};
-use formats::{Format, Item, Memory};
+use crate::task::{How, REPEAT_INDEX, Task};
+use formats::{Format, Item, Memory, Repeat};
 use line::Directives;
 use template::Template;
 
@@ -58,8 +58,8 @@ pub struct List {
     stdin: Option<Vec<u8>>,
     memory: Memory,
     ahead: Directives,
-    /// Commands of one line that has several.
-    several: VecDeque<(Vec<u8>, u64)>,
+    /// Further commands of a line that has several.
+    several: Repeat,
     /// The Seq of each line, where dependencies are lines.
     seq_of_line: BTreeMap<u64, u64>,
     seq: u64,
@@ -86,7 +86,7 @@ impl List {
             stdin,
             memory: Memory::default(),
             ahead: Directives::default(),
-            several: VecDeque::new(),
+            several: Repeat::default(),
             seq_of_line: BTreeMap::new(),
             seq: 0,
             warned: false,
@@ -144,9 +144,9 @@ impl List {
     fn next_command(&mut self) -> Result<Option<Entry>> {
         let Origin::Commands { format, .. } = self.origin else { return Ok(None) };
         loop {
-            if let Some((text, index)) = self.several.pop_front() {
+            if let Some(index) = self.several.next() {
                 self.seq += 1;
-                let entry = self.task(text, self.lines.as_ref().map_or(0, |lines| lines.number))?;
+                let entry = self.task(self.several.text.clone(), self.lines.as_ref().map_or(0, |lines| lines.number))?;
                 return Ok(Some(with_variables(entry, Some(index))));
             }
             let (number, text) = match self.lines.as_mut().map_or(Ok(Read::End), Lines::next)? {
@@ -164,7 +164,7 @@ impl List {
                 Item::Nothing => {}
                 Item::Barrier { check } => return Ok(Some(Entry::Barrier { check })),
                 Item::PerHost { text, at_start } => return Ok(Some(Entry::PerHost { text, at_start })),
-                Item::Repeat { text, indices } => self.several = indices.into_iter().map(|index| (text.clone(), index)).collect(),
+                Item::Repeat(repeat) => self.several = repeat,
                 Item::Command { text, directives, by_line, index } => {
                     self.seq += 1;
                     let mut said = std::mem::take(&mut self.ahead).and(directives);
@@ -223,7 +223,8 @@ impl List {
         }
     }
 
-    fn wrong(&self, number: u64, why: &str) -> Error {
+    /// The error of a line.
+    pub(crate) fn wrong(&self, number: u64, why: &str) -> Error {
         Error::usage(format!("{}: {why}", self.place(number)))
     }
 }
@@ -231,7 +232,7 @@ impl List {
 fn with_variables(entry: Entry, index: Option<u64>) -> Entry {
     match (entry, index) {
         (Entry::Task(mut task), Some(index)) => {
-            task.variables.push((b"DISBATCH_REPEAT_INDEX".to_vec(), index.to_string().into_bytes()));
+            task.variables.push((REPEAT_INDEX.to_vec(), index.to_string().into_bytes()));
             Entry::Task(task)
         }
         (entry, _) => entry,

@@ -106,7 +106,8 @@ pub fn array(text: &str) -> Result<(u64, u64, u64), String> {
     let (range, step) = text.split_once(':').map_or((text, "1"), |(range, step)| (range, step));
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let (first, last, step) = (whole(first)?, whole(last)?, whole(step)?);
-    if step == 0 || first > last { Err(wrong()) } else { Ok((first, last, step)) }
+    // One more than the largest number of tasks cannot be counted.
+    if step == 0 || first > last || (last - first) / step == u64::MAX { Err(wrong()) } else { Ok((first, last, step)) }
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn arrays_have_steps() {
         assert_eq!([array("1-10000:2"), array("3-5"), array("7")], [Ok((1, 10000, 2)), Ok((3, 5, 1)), Ok((7, 7, 1))]);
-        for wrong in ["", "1-", "5-3", "1-3:0", "a", "1-2-3"] {
+        for wrong in ["", "1-", "5-3", "1-3:0", "a", "1-2-3", "0-18446744073709551615", "1-18446744073709551616"] {
             assert!(array(wrong).is_err(), "{wrong}");
         }
     }

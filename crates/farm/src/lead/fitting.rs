@@ -1,0 +1,87 @@
+//! Which rank has the resources that a task needs. Ranks differ if a host's slots do not come out even, or hosts have more ranks than others.
+
+use equipoise::Result;
+
+use super::pool::Ready;
+use super::{Lead, Rank};
+use crate::limits::Capacity;
+use crate::list::Entry;
+use crate::settings::Settings;
+use crate::task::Task;
+
+/// What each rank has, where the hosts of ranks have these names.
+pub fn capacities(settings: &Settings, host_of_rank: &[String]) -> Vec<Capacity> {
+    let on = |ranks: &[String], host: &String| ranks.iter().filter(|other| *other == host).count() as u32;
+    let of = |(at, host)| settings.capacity(on(&host_of_rank[..at], host), on(host_of_rank, host));
+    host_of_rank.iter().enumerate().map(of).collect()
+}
+
+impl Lead {
+    /// Refuses a task that no rank can ever run.
+    pub(super) fn checked(&self, entry: Option<Entry>) -> Result<Option<Entry>> {
+        let Some(Entry::Task(task)) = &entry else { return Ok(entry) };
+        let is_spared = |rank: usize| self.settings.dedicated && rank == 0 && self.ranks.len() > 1;
+        let mut why = None;
+        for (_, rank) in self.ranks.iter().enumerate().filter(|(at, _)| !is_spared(*at)) {
+            match rank.capacity.objection(task.needs) {
+                None => return Ok(entry),
+                objection => why = why.or(objection),
+            }
+        }
+        why.map_or(Ok(()), |why| Err(self.list.wrong(task.line, &why))).map(|()| entry)
+    }
+
+    /// Leaves the tasks that only ranks had room for which are lost.
+    pub(super) fn leave_what_fits_nowhere(&mut self) {
+        if !self.ranks.iter().any(|rank| rank.lost) {
+            return;
+        }
+        let living: Vec<Capacity> = self.ranks.iter().filter(|rank| !rank.lost).map(|rank| rank.capacity).collect();
+        let fits_nowhere = |task: &Task| !living.iter().any(|capacity| capacity.holds(task.needs));
+        let left = self.pool.take(u64::MAX, fits_nowhere);
+        if let Some((task, _)) = left.first() {
+            self.audience.remark(&format!("task {} and perhaps others are left: no rank that is not lost has what they need", task.seq));
+        }
+        left.iter().for_each(|(task, _)| self.leave(task.seq));
+    }
+
+    /// What every rank has.
+    pub(super) fn least(&self) -> Capacity {
+        self.ranks.iter().map(|rank| rank.capacity).reduce(Capacity::least).unwrap_or_default()
+    }
+
+    /// Takes tasks that fit only some of the ranks for these, as many as they have workers free: what deals ahead then has tasks that all ranks can
+    /// do.
+    pub(super) fn take_what_fits_some(&mut self, last: f64, now: f64) -> Vec<(usize, Vec<Ready>)> {
+        let (least, mut taken) = (self.least(), Vec::new());
+        for rank in 0..self.ranks.len() {
+            let Rank { capacity, held, .. } = self.ranks[rank];
+            let most = u64::from(self.settings.workers).saturating_sub(held);
+            if capacity == least || most == 0 || self.draining || !self.works(rank) {
+                continue;
+            }
+            let is_for_some = |task: &Task| task.least_time() <= last - now && capacity.holds(task.needs) && !least.holds(task.needs);
+            taken.push((rank, self.pool.take(most, is_for_some)));
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::SlotsGiven;
+    use crate::list::Origin;
+    use crate::task::Needs;
+
+    #[test]
+    fn each_rank_has_its_own_share_of_its_host() {
+        let mut settings = Settings::new(Origin::Empty(0));
+        settings.slots = Some(SlotsGiven::parse("host:cpus=3,gpus=1").unwrap());
+        let hosts = ["a", "b", "a"].map(String::from);
+        let fits = |needs| capacities(&settings, &hosts).iter().map(|capacity| capacity.holds(needs)).collect::<Vec<_>>();
+        let needs = |cpus, gpus| Needs { cpus, gpus, mem: 0 };
+        assert_eq!([fits(needs(1, 0)), fits(needs(2, 0)), fits(needs(3, 0))], [[true; 3], [true, true, false], [false, true, false]]);
+        assert_eq!([fits(needs(0, 1)), fits(needs(0, 2))], [[true, true, false], [false; 3]]);
+    }
+}
