@@ -273,7 +273,7 @@ fn uneven(ranks: u32) -> Result<(), Failed> {
         let outcome = place.farm(ranks, &arguments)?;
         let ran = fs::read_to_string(place.path("ran"))?;
         let mut wide =
-            ran.lines().filter_map(|line| line.split_once(' ')).filter(|(_, seq)| seq.parse().is_ok_and(|seq: u32| seq % 4 == 0));
+            ran.lines().filter_map(|line| line.split_once(' ')).filter(|(_, seq)| seq.parse().is_ok_and(|seq: u32| seq.is_multiple_of(4)));
         hold(outcome.status == Some(0) && ran.lines().count() == 24 && wide.all(|(rank, _)| rank == "0"), scheduler, &outcome)?;
     }
     Ok(())
