@@ -110,6 +110,8 @@ pub struct Presence {
     sights: Mutex<BTreeMap<u32, Sight>>,
     has_ended: AtomicBool,
     is_lost: AtomicBool,
+    /// Others were there when they were last looked for.
+    has_others: AtomicBool,
 }
 
 /// This process: host, boot, namespace of processes, process, and when it began. The first three say where the fourth means something.
@@ -190,6 +192,7 @@ impl Presence {
             sights: Mutex::default(),
             has_ended: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
+            has_others: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&presence);
         std::thread::Builder::new().name("heartbeat".into()).spawn(move || go_on(&weak)).map_err(refused)?;
@@ -247,7 +250,14 @@ impl Presence {
     pub fn others(&self) -> Vec<u32> {
         let lives = (1..).filter(|job| *job != self.job).map(|job| (job, self.look(job)));
         let known = lives.take_while(|(job, life)| life.is_some() || *job < self.job);
-        known.filter(|(_, life)| life.is_some_and(|life| life != Life::Dead)).map(|(job, _)| job).collect()
+        let others: Vec<u32> = known.filter(|(_, life)| life.is_some_and(|life| life != Life::Dead)).map(|(job, _)| job).collect();
+        self.has_others.store(!others.is_empty(), Ordering::Release);
+        others
+    }
+
+    /// Returns true if there was no other job a moment ago.
+    pub fn is_alone(&self) -> bool {
+        !self.has_others.load(Ordering::Acquire)
     }
 
     /// Ends the job: what it holds becomes free.

@@ -145,6 +145,18 @@ fn work(jobs: &mut [&mut Job], tasks: u64) {
     }
 }
 
+/// A job that joins learns from the records how long tasks take; it leaves the first one its part all the same.
+#[test]
+fn estimates_do_not_make_a_job_take_all() {
+    let place = place(&"same\n".repeat(600));
+    let mut one = Job::new(place.path(), |_| {});
+    assert!((0..5).all(|_| one.run(State::Done)));
+    let mut other = Job::new(place.path(), |_| {});
+    while one.run(State::Done) | other.run(State::Done) {}
+    assert!(one.ran.len() > 200 && other.ran.len() > 200, "{} and {}", one.ran.len(), other.ran.len());
+    work(&mut [&mut one, &mut other], 600);
+}
+
 /// All that the second job may read ahead waits for a task of the first one.
 #[test]
 fn tasks_that_wait_for_another_jobs_run_when_it_has_ended() {

@@ -71,7 +71,7 @@ impl Lead {
 
     /// Number of tasks that may wait to be dealt before more are read.
     fn window(&self) -> u64 {
-        if self.counts.has_costs || !self.costs.is_empty() {
+        if (self.counts.has_costs || !self.costs.is_empty()) && self.sharing.is_alone() {
             return WINDOW_BY_COST;
         }
         // Shared tasks are not taken in long before they can be run.

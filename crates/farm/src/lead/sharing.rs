@@ -67,6 +67,11 @@ impl Sharing {
         self.leases.as_ref().map_or(u64::MAX, |leases| least.max(leases.size()))
     }
 
+    /// Returns true if no other job could run what this one takes ahead.
+    pub fn is_alone(&self) -> bool {
+        self.leases.is_none() || self.presence.as_ref().is_none_or(|presence| presence.is_alone())
+    }
+
     /// Returns true if others' blocks are still to be counted or run.
     pub fn is_waiting(&self) -> bool {
         !self.others.is_empty()
