@@ -144,9 +144,11 @@ fn verdict(standings: &[Standing]) -> Option<Verdict> {
 fn too_few(best: &[Standing], rounds: usize, needed: usize) -> String {
     let names: Vec<String> = best.iter().map(Standing::name).collect();
     let are = if rounds == 1 { "is" } else { "are" };
+    let must = best.iter().flat_map(|standing| &standing.records).find_map(|record| record.beyond_capacity());
+    let must = must.map(|fullest| format!("Tasks must move, since {}. ", beyond(fullest))).unwrap_or_default();
     let (least, most) = best.iter().map(Standing::median).fold((f64::INFINITY, 0.0f64), |(a, b), ms| (a.min(ms), b.max(ms)));
     format!(
-        "{} {are} too few to tell which of those that balance best is the fastest ({}, in {} to {}): use --repeat {needed} or more.",
+        "{must}{} {are} too few to tell which of those that balance best is the fastest ({}, in {} to {}): use --repeat {needed} or more.",
         several(rounds as u64, "round"),
         names.join(", "),
         duration_us(least * 1e3),

@@ -276,6 +276,17 @@ fn beyond_the_capacity_tasks_must_move() {
     let advice = on_one(timed);
     assert!(advice.starts_with("On these 4 ranks use greedy: rank 0 holds 200 B at first"), "{advice}");
     assert!(advice.ends_with("so tasks must move; a step takes 20.0 ns now and 24.0 ns after; balancing costs 100 us."), "{advice}");
+    // Nor is it one that the rounds do not tell who is the fastest.
+    let few = ["refine", "kk"].map(|name| {
+        let mut record = with_bytes(record(name, 0.1, 20.0), before, after);
+        record.ms_rounds.truncate(2);
+        record
+    });
+    let said = on_one(few);
+    assert!(
+        said.starts_with("Tasks must move, since rank 0 holds 200 B at first and has room for 150 B. 2 rounds are too few to tell"),
+        "{said}"
+    );
     let stays = |name: &str| with_bytes(record(name, 0.1, 10.0), before, before);
     assert_eq!(
         on_one([stays("cwa"), stays("none")]),
