@@ -239,6 +239,17 @@ fn the_load_may_lie_on_any_rank() {
 }
 
 #[test]
+fn an_empty_input_leaves_no_calibration() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("calibration.json");
+    let empty = file("");
+    let mut spec = spec(&empty, "count", "hypercube", 2);
+    spec.calibration = Some(kept.clone());
+    assert_eq!(divided(&spec).unwrap().0.record.calibration, "measured");
+    assert!(!kept.exists());
+}
+
+#[test]
 fn the_progress_rises_to_the_whole() {
     let input = file(text(20_000));
     let length = std::fs::metadata(&input).unwrap().len();

@@ -53,7 +53,8 @@ pub fn costs(
         // Nothing that would be worth keeping.
         return Ok((known, "of the links measured; the command ran on no sample (--sample)".into(), false));
     }
-    let Some(file) = file else { return Ok((known, "measured".into(), true)) };
+    // Nothing can be measured on an empty input, and so nothing is worth keeping.
+    let Some(file) = file.filter(|_| setting.length > 0) else { return Ok((known, "measured".into(), true)) };
     let written = match &known {
         Some(costs) => write(file, &keep(world, setting, costs.clone())),
         None => Ok(()),
@@ -86,6 +87,9 @@ fn write(file: &Path, kept: &Kept) -> Result<()> {
     WholeFile::put(file, |out| writeln!(out, "{text}")).map_err(|why| failed(why.to_string()))
 }
 
+/// Longest time of a byte, or of a start-up, in seconds.
+const LONGEST: f64 = 1e6;
+
 fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), String> {
     let here = keep(world, setting, kept.costs.clone());
     let ranks = here.hosts.len();
@@ -97,8 +101,8 @@ fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), Strin
     }
     let seconds = kept.costs.compute.iter().chain(&kept.costs.start);
     let seconds = seconds.copied().chain(kept.costs.links.iter().flat_map(|link| [link.startup, link.per_byte]));
-    if let Some(wrong) = seconds.clone().find(|seconds| !(seconds.is_finite() && *seconds >= 0.0)) {
-        return Err(format!("{wrong} is no time"));
+    if let Some(wrong) = seconds.clone().find(|seconds| !(0.0..=LONGEST).contains(seconds)) {
+        return Err(format!("{wrong} is no time: it must be 0 to {LONGEST} s"));
     }
     match () {
         () if kept.hosts.len() != ranks => differs("ranks:", &kept.hosts.len().to_string(), &ranks.to_string()),

@@ -40,8 +40,8 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
         let mut costs = Vec::with_capacity(times.len() * setting.ranks as usize);
         for (at, seconds) in times.iter().enumerate() {
             let seconds = seconds * scale;
-            if seconds > most {
-                let why = format!("task {} takes {seconds} s, and the most is {most} s; scale=0.001 makes milliseconds of seconds", at + 1);
+            if !(0.0..=most).contains(&seconds) {
+                let why = format!("task {} takes {seconds} s; it must be 0 to {most} s; scale=0.001 makes milliseconds of seconds", at + 1);
                 return Err(wrong(why));
             }
             let cost = (seconds * CYCLES * CYCLE as f64).round() as Cost;

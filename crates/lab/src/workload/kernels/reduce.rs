@@ -68,6 +68,9 @@ impl Sums {
                 (Number::Whole(a), Number::Whole(b)) => a.checked_add(b).map_or(Number::Real(a as f64 + b as f64), Number::Whole),
                 (a, b) => Number::Real(a.real() + b.real()),
             };
+            if !sum.real().is_finite() {
+                return wrong("the numbers that the command wrote add up to more than a double holds".into());
+            }
         }
         Ok(())
     }
@@ -107,6 +110,9 @@ mod tests {
         sums.add(b"  1 2.5 -3\n").unwrap();
         sums.add(b"10 0.5\n4").unwrap();
         assert_eq!(sums.line(), "11 3 1\n");
+        let mut large = Sums::default();
+        large.add(b"1e308").unwrap();
+        assert!(large.add(b"1e308").unwrap_err().to_string().contains("more than a double holds"));
         for wrong in [&b""[..], b"1 2", b"1 2 x", b"1 2 inf"] {
             assert!(sums.add(wrong).is_err(), "{wrong:?}");
         }
