@@ -306,7 +306,7 @@ impl Question {
     /// one that computes the slowest.
     fn crossover_imbalance(&self, best: usize, all: &[Judged], ranks: u32) -> Result<Option<f64>> {
         let total = self.loads.iter().sum();
-        let shares = Powers::listed(self.powers()).map_or_else(|_| Powers::equal(ranks, ranks), |powers| powers);
+        let shares = Powers::listed(self.powers()).unwrap_or_else(|_| Powers::equal(ranks, ranks));
         let even = Quota::proportional(total, &shares).to_vec();
         let first = |is_worse: &dyn Fn(usize, usize) -> bool| {
             (1..self.loads.len()).fold(0, |worst, rank| if is_worse(rank, worst) { rank } else { worst })

@@ -168,7 +168,7 @@ fn figures_stay_far_from_the_bounds_of_numbers() {
 fn ranks_share_the_tasks_by_their_speeds() {
     let speeds = |speeds: &[f64]| speeds.iter().map(|speed| Speed::new(*speed).unwrap()).collect::<Vec<_>>();
     let ask = |loads: &[u64], of: &[f64], hosts: &[&str]| {
-        let hosts = Some(Hosts::from_names(&hosts.iter().map(|host| host.to_string()).collect::<Vec<_>>()));
+        let hosts = Some(Hosts::from_names(&hosts.iter().map(ToString::to_string).collect::<Vec<_>>()));
         Question { unit_seconds: 0.01, speeds: speeds(of), hosts, ..question(loads) }.answer().unwrap()
     };
     let (blocks, in_turn) = (["a", "a", "b", "b"], ["a", "b", "a", "b"]);

@@ -373,7 +373,7 @@ per_byte = "10.8ns"
         assert!(said("[[host]\nname").starts_with("network x.toml, line 1: "), "{}", said("[[host]\nname"));
         let hosts = "[[host]]\nname=\"a\"\nranks=[0]\n";
         assert_eq!(said(hosts), "network x.toml: [within] is missing: what messages cost on a host");
-        let crowded = format!("{}[[host]]\nname=\"b\"\nranks=[1,2]\n[between]\nlatency=\"1us\"\nper_byte=\"1ns\"\n", hosts);
+        let crowded = format!("{hosts}[[host]]\nname=\"b\"\nranks=[1,2]\n[between]\nlatency=\"1us\"\nper_byte=\"1ns\"\n");
         assert_eq!(said(&crowded), "network x.toml: [within] is missing: what messages cost on host b");
         assert_eq!(parse("x.toml", &crowded.replace("[1,2]", "[1]")).unwrap().within.latency, 1_000);
         let two = format!("{hosts}[[host]]\nname=\"b\"\nranks=[1]\n[within]\nlatency=\"1us\"\nper_byte=\"1ns\"\n");

@@ -173,7 +173,8 @@ pub(super) fn pairs(times: &[RankTimes], hosts: &Hosts, usual: &Fitted) -> BTree
             let modelled = usual.passage(bytes) as f64;
             if exact { (took - modelled).abs() >= 0.5 } else { is_apart(took, modelled) }
         };
-        if !differs(small, header) && !differs(large, whole) && !(exact && own_gap != usual.gap) {
+        let is_its_own = differs(small, header) || differs(large, whole) || (exact && own_gap != usual.gap);
+        if !is_its_own {
             return None;
         }
         let consent = usual.start_up(whole) - usual.start_up(header);
