@@ -80,7 +80,16 @@ mod tests {
         assert_eq!(known.rows().map(<[Cost]>::to_vec).collect::<Vec<_>>(), [vec![2 * second; 3], vec![second / 2; 3]]);
         assert_eq!(costs(&format!("commands:file={list},journal={log},scale=0.5"), 1).unwrap().of(0, 0), second);
         let long = file("long", "run #EQ cost=2000\n");
-        assert!(costs(&format!("commands:file={long}"), 1).unwrap_err().contains("the most is 1000 s"));
+        assert!(costs(&format!("commands:file={long}"), 1).unwrap_err().contains("it must be 0 to 1000 s"));
+        for wrong in ["-5", "nan", "inf"] {
+            let log = file(
+                "wrong",
+                &format!(
+                    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n2\th\t1.0\t{wrong}\t0\t0\t0\t0\trun b\n"
+                ),
+            );
+            assert!(costs(&format!("commands:file={list},journal={log}"), 1).is_err(), "{wrong}");
+        }
         let after = file("after", "run #EQ cost=1\nrun #EQ cost=1 after=1\n");
         assert!(costs(&format!("commands:file={after}"), 1).unwrap_err().contains("line 2: a comparison has independent tasks only"));
         assert!(costs("commands:scale=2", 1).unwrap_err().contains("it needs file=LIST"));
