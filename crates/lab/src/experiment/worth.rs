@@ -50,7 +50,7 @@ impl CompareRecord {
         Some((self.break_even_us? / 1e6 / self.unit_seconds()?).ceil().max(1.0) as u64)
     }
 
-    /// The figure by which phases on the same tasks are compared, the smaller the better: see the [module](self). The time of the phase is
+    /// The figure by which phases on the same tasks are compared, the smaller the better: see the module. The time of the phase is
     /// spread over `steps` steps.
     pub fn goal(&self, steps: u64) -> f64 {
         match (self.largest_ratios(), self.unit_seconds()) {
