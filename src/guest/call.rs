@@ -368,6 +368,9 @@ impl State {
             said,
         };
         voice = self.say(voice)?;
+        // A rank that gave up before this one came has said both, and only the first may have been looked at.
+        self.link()?.poll()?;
+        self.hear_of_loss()?;
         if let Some(other) = voice.other {
             let ((one, first), (two, second)) = if voice.op.1 < other.1 { (voice.op, other) } else { (other, voice.op) };
             let (one, two) = (one.name(), two.name());

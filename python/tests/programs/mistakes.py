@@ -101,6 +101,6 @@ if ranks > 1:
         raises(Mine, lambda: interrupted.step(1.0), "the alarm")
     else:
         if rank == last:
-            time.sleep(1)
+            time.sleep(3)
         raises(eq.Error, lambda: interrupted.step(1.0), "Mine")
 fine()
