@@ -23,7 +23,7 @@ struct Known {
 
 impl Known {
     /// Final ones count more than others, then later ones, then ours.
-    fn rank(&self) -> (bool, f64, bool) {
+    fn precedence(&self) -> (bool, f64, bool) {
         (self.state.is_final(), self.start, self.is_ours)
     }
 
@@ -103,7 +103,7 @@ impl Past {
             is_ours: record.is_ours,
         };
         let old = self.by_seq.entry(record.seq).or_insert(known);
-        if known.rank() >= old.rank() {
+        if known.precedence() >= old.precedence() {
             *old = known;
         }
         if record.state == State::Done {
@@ -125,7 +125,7 @@ impl Past {
         if *id != entry.id {
             self.ambiguous.insert(place);
         }
-        if known.rank() >= old.rank() {
+        if known.precedence() >= old.precedence() {
             *old = known;
         }
     }
@@ -156,7 +156,7 @@ impl Past {
         let place = (task.line, task.repeat_index());
         let by_line = self.by_line.get(&place).map(|(_, known)| known).filter(|_| !self.ambiguous.contains(&place));
         let known = match (self.by_seq.get(&task.seq), by_line) {
-            (Some(one), Some(other)) => Some(if other.rank() > one.rank() { other } else { one }),
+            (Some(one), Some(other)) => Some(if other.precedence() > one.precedence() { other } else { one }),
             (one, other) => one.or(other),
         };
         match known {

@@ -1,5 +1,7 @@
 //! Which rank has the resources that a task needs. Ranks differ if a host's slots do not come out even, or hosts have more ranks than others.
 
+use std::collections::HashMap;
+
 use equipoise::Result;
 
 use super::pool::Ready;
@@ -11,9 +13,14 @@ use crate::task::Task;
 
 /// What each rank has, where the hosts of ranks have these names.
 pub fn capacities(settings: &Settings, host_of_rank: &[String]) -> Vec<Capacity> {
-    let on = |ranks: &[String], host: &String| ranks.iter().filter(|other| *other == host).count() as u32;
-    let of = |(at, host)| settings.capacity(on(&host_of_rank[..at], host), on(host_of_rank, host));
-    host_of_rank.iter().enumerate().map(of).collect()
+    let mut ranks_on: HashMap<&str, u32> = HashMap::new();
+    // The place of each rank among those of its host.
+    let mut place = |host| {
+        let ranks = ranks_on.entry(host).or_default();
+        std::mem::replace(ranks, *ranks + 1)
+    };
+    let places: Vec<u32> = host_of_rank.iter().map(|host| place(host.as_str())).collect();
+    host_of_rank.iter().zip(places).map(|(host, place)| settings.capacity(place, ranks_on[host.as_str()])).collect()
 }
 
 impl Lead {
