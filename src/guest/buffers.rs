@@ -1,6 +1,18 @@
 //! Reusable buffers for moves: fresh memory costs more than the copy into it.
 
 use super::status::{Failure, Result};
+use crate::memory;
+
+/// Makes room for further elements of `what`.
+///
+/// # Errors
+/// If there is no memory for them.
+pub(super) fn reserve<T>(buffer: &mut Vec<T>, more: usize, what: &str) -> Result<()> {
+    match memory::reserve(buffer, more) {
+        true => Ok(()),
+        false => Err(Failure::memory(&format!("{} bytes of {what}", more.saturating_mul(size_of::<T>())))),
+    }
+}
 
 /// Bytes that are kept at most.
 const KEPT: usize = 64 << 20;
@@ -16,9 +28,7 @@ impl Buffers {
         let found = (0..self.0.len()).min_by_key(|at| fit(&self.0[*at]));
         let mut buffer = found.map(|at| self.0.swap_remove(at)).unwrap_or_default();
         let more = bytes.saturating_sub(buffer.len());
-        if !crate::memory::reserve(&mut buffer, more) {
-            return Err(Failure::no_room(bytes, what));
-        }
+        reserve(&mut buffer, more, what)?;
         buffer.resize(bytes, 0);
         Ok(buffer)
     }

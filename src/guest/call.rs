@@ -155,9 +155,8 @@ impl World {
     /// The result of a call that is not collective; a failure ends the job, if that was asked for.
     pub(super) fn concluded<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|failure| {
-            if self.state.try_borrow().is_ok_and(|state| state.options.aborts) {
-                eprintln!("equipoise: {failure}");
-                carrier::abort(failure.status as i32);
+            if let Ok(state) = self.state.try_borrow() {
+                state.abort_if_asked(failure);
             }
         })
     }
@@ -228,14 +227,18 @@ impl State {
             self.lost = Some(failure.clone());
             if let Some(link) = &mut self.link {
                 let body = wire::write(failure);
-                let me = link.rank;
-                for rank in RankId::all(link.ranks).filter(|rank| *rank != me) {
+                for rank in link.others() {
                     // A rank that it does not reach has failed itself.
                     _ = link.send(rank, kinds::LOST, 0, &body);
                 }
                 _ = link.poll();
             }
         }
+        self.abort_if_asked(failure);
+    }
+
+    /// Ends the job after a failure, by the option `on_error=abort`.
+    fn abort_if_asked(&self, failure: &Failure) {
         if self.options.aborts {
             eprintln!("equipoise: {failure}");
             carrier::abort(failure.status as i32);
@@ -253,7 +256,7 @@ impl State {
         }
         let waited = self.since.elapsed();
         let beyond = |limit: Option<Duration>| limit.is_some_and(|limit| waited > limit);
-        if beyond(self.options.timeout) || beyond(self.options.watchdog) {
+        if beyond(self.limit()) {
             let seconds = waited.as_secs_f64();
             let failure = Failure::new(Status::Stuck, format!("{} did not come within {seconds:.1} s", whom()));
             if beyond(self.options.watchdog) {
@@ -275,8 +278,7 @@ impl State {
     /// Tells ranks that wait that this one is at work.
     pub(super) fn is_at_work(&mut self) -> Result<()> {
         let link = self.link()?;
-        let me = link.rank;
-        for rank in RankId::all(link.ranks).filter(|rank| *rank != me) {
+        for rank in link.others() {
             link.send(rank, kinds::BUSY, 0, &[])?;
         }
         link.poll()?;
@@ -304,9 +306,9 @@ impl State {
         let call = self.call;
         let mut patience = Patience::new();
         self.has_progressed();
+        // A rank may have given up after it sent what is waited for; both may be here.
+        self.hear_of_loss()?;
         loop {
-            // A rank may have given up after it sent what is waited for.
-            self.hear_of_loss()?;
             if let Some(word) = self.link()?.take(|word| word.kind == kind && word.call == call && word.from == from) {
                 return Ok(word);
             }

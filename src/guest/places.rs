@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use super::status::{Failure, Result};
+use super::buffers::reserve;
+use super::status::Result;
 use crate::topology::RankId;
 
 /// Places in an array, ascending.
@@ -74,9 +75,7 @@ impl Aligned {
             u128::from_ne_bytes(word)
         });
         self.0.clear();
-        if !crate::memory::reserve(&mut self.0, bytes.len().div_ceil(16)) {
-            return Err(Failure::no_room(bytes.len(), "an item"));
-        }
+        reserve(&mut self.0, bytes.len().div_ceil(16), "an item")?;
         self.0.extend(words);
         if self.0.is_empty() {
             self.0.push(0);

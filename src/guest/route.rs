@@ -3,7 +3,7 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, reserve};
 use super::call::{Same, State, World};
 use super::letters::Op;
 use super::places::{Aligned, Places, Receive, Route};
@@ -16,9 +16,7 @@ use crate::transport::mpi::guest::Patience;
 /// Something with room for these bytes, filled with zeros.
 fn room(bytes: usize, what: &str) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
-    if !crate::memory::reserve(&mut buffer, bytes) {
-        return Err(Failure::no_room(bytes, what));
-    }
+    reserve(&mut buffer, bytes, what)?;
     buffer.resize(bytes, 0);
     Ok(buffer)
 }
@@ -48,7 +46,7 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let began = Instant::now();
-            let is_watched = state.options.timeout.is_some() || state.options.watchdog.is_some();
+            let is_watched = state.limit().is_some();
             let (plan, arrays, mine) = match (plan.and_then(|plan| plan.check(world).map(|()| plan)), arrays) {
                 (Ok(plan), Ok(arrays)) => (Some(plan), Some(arrays), Ok(())),
                 (Err(why), _) | (_, Err(why)) => (None, None, Err(why)),
@@ -312,9 +310,7 @@ impl State {
             for (rank, places) in &route.leaving {
                 let total = if *rank == me { 0 } else { places.iter().map(|at| items[at].len()).sum() };
                 let mut bytes = Vec::new();
-                if !crate::memory::reserve(&mut bytes, total) {
-                    return Err(Failure::no_room(total, "items"));
-                }
+                reserve(&mut bytes, total, "items")?;
                 if total > 0 {
                     places.iter().for_each(|at| bytes.extend_from_slice(items[at]));
                 }

@@ -112,7 +112,6 @@ impl World {
         let guests = Arc::new(Guests(std::ptr::from_ref(&here).cast()));
         let roots = Rc::new(RefCell::new(Some(roots)));
         let host = overlay.placement.real_node_of(RankId::FIRST);
-        // A run waits for tasks, which take the time they take, and its ranks answer each other.
         let ran = node::run(&mut nodes, &overlay, |node| {
             let roots = match node.me() == host {
                 true => Roots::Many(roots.borrow_mut().take().unwrap_or_default()),

@@ -70,12 +70,6 @@ impl Failure {
     pub fn memory(what: &str) -> Failure {
         Failure::new(Status::Memory, format!("there is no memory for {what}"))
     }
-
-    /// The same, for this number of bytes.
-    #[cfg(feature = "_ranks")]
-    pub(super) fn no_room(bytes: usize, what: &str) -> Failure {
-        Failure::memory(&format!("{bytes} bytes of {what}"))
-    }
 }
 
 impl From<Error> for Failure {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::buffers::reserve;
 use super::call::World;
 use super::run::Root;
 use super::status::{Failure, Result};
@@ -76,9 +77,7 @@ impl Task<'_> {
 /// A copy of bytes of the caller's.
 pub(super) fn copied(bytes: &[u8], what: &str) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    if !crate::memory::reserve(&mut copy, bytes.len()) {
-        return Err(Failure::no_room(bytes.len(), what));
-    }
+    reserve(&mut copy, bytes.len(), what)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }

@@ -171,9 +171,9 @@ impl World {
             return;
         }
         run.queue.clear();
-        let (number, me, ranks) = (run.number, run.rank, run.ranks);
+        let number = run.number;
         if let Ok(link) = state.link() {
-            for rank in RankId::all(ranks).filter(|rank| *rank != me) {
+            for rank in link.others() {
                 _ = link.send(rank, STOP, number, &[]);
             }
         }

@@ -121,6 +121,12 @@ impl Link {
         Ok(())
     }
 
+    /// All other ranks.
+    pub fn others(&self) -> impl Iterator<Item = RankId> + use<> {
+        let me = self.rank;
+        RankId::all(self.ranks).filter(move |rank| *rank != me)
+    }
+
     /// Looks at the network once; whether something has happened.
     pub fn poll(&mut self) -> Result<bool> {
         let mut happened = false;
