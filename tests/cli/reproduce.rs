@@ -127,6 +127,16 @@ fn ranks_that_cannot_be_started_are_said() {
     let output = output.unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && errors.contains("--on-ranks: /nowhere/mpirun cannot be started"), "{errors}");
+    let failing = |arguments: &str| {
+        let mut command = Command::cargo_bin("equipoise").unwrap();
+        let output = command.env("MPIRUN", "/bin/false").args(arguments.split(' ')).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    // It is tried before anything is measured.
+    let (status, errors) = failing("reproduce wu --figure 17 --on-ranks");
+    assert!(status == Some(2) && errors.contains("--on-ranks: /bin/false cannot start ranks: on 2 real ranks"), "{errors}");
+    let (status, errors) = failing("reproduce wu --example 1 --on-ranks");
+    assert!(status == Some(2) && errors.contains("--on-ranks: nothing of what is asked for is measured on real ranks"), "{errors}");
     let (status, _, errors) = reproduce("--file scripts/figures/kwa-tori.toml --on-ranks");
     assert!(status == 2 && errors.contains("cannot be used with"), "{errors}");
     let under_another =

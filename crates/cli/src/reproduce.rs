@@ -249,6 +249,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             parts.push(Part { paper, jobs, claims: Vec::new(), alone: true });
         }
     }
+    if let Some(launcher) = &launcher {
+        let mut on_ranks = parts.iter().filter(|part| part.alone);
+        if !on_ranks.clone().any(|part| !part.jobs.is_empty()) {
+            return Err(Error::usage("--on-ranks: nothing of what is asked for is measured on real ranks; --help lists what is"));
+        }
+        if on_ranks.any(|part| how.left(part.paper, &part.jobs) > 0) {
+            launcher.try_out()?;
+        }
+    }
     let number: usize = parts.iter().map(|part| how.left(part.paper, &part.jobs)).sum();
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
     let mut before = 0;
