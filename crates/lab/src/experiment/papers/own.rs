@@ -212,7 +212,9 @@ impl Reader<'_> {
                     })
                 })
                 .map_err(|(at, why)| self.mistake(at, why))?;
-            let all = format!("{name}/{measured}/{}/{}/{}/{}", place.who, place.what, place.topology, place.network);
+            let texts = [&place.who, &place.what, &place.topology, &place.network];
+            let files: String = texts.into_iter().flat_map(|text| contents(text)).collect();
+            let all = format!("{name}/{measured}/{}/{}/{}/{}{files}", place.who, place.what, place.topology, place.network);
             // Whoever gets the same loads or workload on the same topology gets the same random numbers.
             let stream = format!("{}/{}", place.what, place.topology);
             let (place, name) = (Arc::new(place), name.clone());
@@ -221,6 +223,14 @@ impl Reader<'_> {
         }
         Ok(name)
     }
+}
+
+/// What stands for the contents of the files that a specification names, so that a changed file is another point.
+fn contents(spec: &str) -> Vec<String> {
+    let hash = |path: &str| std::fs::read(path).ok().map(|bytes| format!("/{}", &blake3::hash(&bytes).to_hex().as_str()[..16]));
+    let named =
+        spec.split(',').filter_map(|option| option.split_once("file=").or(option.split_once("from:")).or(option.split_once("graph:")));
+    named.filter_map(|(_, path)| hash(path)).collect()
 }
 
 #[cfg(test)]
@@ -315,6 +325,19 @@ mod tests {
             let said = parse("f.toml", text).err().unwrap().to_string();
             assert!(said.contains(says), "{said}");
         }
+    }
+
+    #[test]
+    fn a_changed_file_is_another_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("loads");
+        let text = CWA.replace("uniform:mean={x}", &format!("from:{}", file.display()));
+        let name = |loads: &str| {
+            std::fs::write(&file, loads).unwrap();
+            parse("f.toml", &text).unwrap().jobs[0].name.clone()
+        };
+        let [first, same, other] = ["1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\n8\n", "2\n2\n3\n4\n5\n6\n7\n8\n"].map(name);
+        assert!(first == same && first != other, "{first} {other}");
     }
 
     #[test]
