@@ -319,10 +319,11 @@ impl Summary {
 }
 
 /// Time in which the workers, if none ever waits, do what takes the fastest this time. A part of it is sleep, which takes as long everywhere
-/// and keeps a slow worker from less work than a fast one.
+/// and keeps a slow worker from less work than a fast one. In any case no task takes less than on the fastest.
 fn shared(sequential: Ticks, asleep: f64, workers: u64, speeds: Option<Speeds>) -> f64 {
-    let Some(Speeds { sum, slowest }) = speeds else { return sequential as f64 / workers.max(1) as f64 };
-    sequential as f64 * (1.0 - asleep * (1.0 - slowest)) / sum
+    let alike = sequential as f64 / workers.max(1) as f64;
+    let Some(Speeds { sum, slowest }) = speeds else { return alike };
+    alike.max(sequential as f64 * (1.0 - asleep * (1.0 - slowest)) / sum)
 }
 
 /// Lower bound on the time of any scheduler, from runs of the same tasks: the longest of the chain, the largest task, and the sequential

@@ -72,6 +72,8 @@ struct Ahead {
     now: Ticks,
     usual: Ticks,
     most: Ticks,
+    /// Whether a search has the tasks that are left, and not the plan.
+    searching: bool,
 }
 
 impl Ahead {
@@ -116,8 +118,6 @@ pub struct Scheduler {
     /// By the clock: forecast of the workers' finish times.
     forecast: Option<Forecast>,
     ahead: Ahead,
-    /// Whether a search has the tasks that are left.
-    searches: bool,
     /// For a host's scheduler.
     above: Option<Above>,
 }
@@ -153,8 +153,7 @@ impl Scheduler {
             left,
             effort: Effort::default(),
             forecast: None,
-            ahead: Ahead { now: pace.ahead, usual: pace.ahead, most: MOST_AHEAD * pace.ahead },
-            searches: false,
+            ahead: Ahead { now: pace.ahead, usual: pace.ahead, most: MOST_AHEAD * pace.ahead, searching: false },
             above: None,
         }
     }
@@ -162,7 +161,7 @@ impl Scheduler {
     /// The same with assignments that are sent this long before their receivers run dry.
     #[must_use]
     pub fn ahead_by(mut self, ahead: Ticks) -> Scheduler {
-        self.ahead = Ahead { now: ahead, usual: ahead, most: 2 * ahead };
+        self.ahead = Ahead { now: ahead, usual: ahead, most: 2 * ahead, searching: false };
         self
     }
 
@@ -280,7 +279,7 @@ impl Scheduler {
                     let tasks: Vec<usize> = tasks.iter().map(|task| *task as usize).collect();
                     forecast.completed(place, &tasks, self.clock.pace.cost(took), now);
                     // Assignments came too late: the next ones leave earlier. While it searches, the tasks are with the search.
-                    if (self.searches || !self.plan.left.is_empty()) && forecast.is_dry(place) {
+                    if (self.ahead.searching || !self.plan.left.is_empty()) && forecast.is_dry(place) {
                         self.ahead.grow();
                     }
                 }
@@ -380,7 +379,7 @@ impl Scheduler {
         let until = end.saturating_sub(ahead).max(begun);
         // Completions are heard meanwhile, so the search has its own tasks and workers.
         let left = std::mem::take(&mut self.plan.left);
-        self.searches = true;
+        self.ahead.searching = true;
         let places = candidates(&self.plan.workers, &finish, &left, &estimates, end.max(begun + ahead));
         let workers: Vec<usize> = places.iter().map(|place| self.plan.workers[*place]).collect();
         let base = places.iter().map(|place| finish[*place].max(end)).collect();
@@ -431,7 +430,7 @@ impl Scheduler {
             join(&estimates, &mut assignments, self.plan.workers.iter().copied().zip(finish).collect(), scheduler, now);
         }
         self.plan.left = left;
-        self.searches = false;
+        self.ahead.searching = false;
         Ok(assignments)
     }
 

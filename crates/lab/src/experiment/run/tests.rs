@@ -37,7 +37,7 @@ fn a_chain_of_tasks_takes_its_length_whoever_schedules_it() {
 #[test]
 fn ranks_of_unequal_speeds_have_one_bound_that_none_undercuts() {
     let names: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
-    let workload = "tree:levels=6,children=3,least=1,task=1ms";
+    let workload = "tree:levels=6,children=3,least=1,task=1ms,cost=spin";
     let work = simulated(workload, &["static"], 4, None, false).unwrap()[0].work;
     for speeds in [[8.0, 1.0, 1.0, 0.125], [1.0, 1.0, 1.0, 100.0], [0.5, 0.5, 0.5, 0.5]] {
         let model =
