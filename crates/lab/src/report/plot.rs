@@ -1,7 +1,7 @@
 //! A paper's figure for a page: curves with intervals, and the paper's printed numbers as marks. Curves differ by dash and mark, not by colour.
 
 use super::chart::plain;
-use super::curves::{Axis, mark, tick_name};
+use super::curves::{Axis, dash, mark, tick_name};
 use super::svg::{Anchor, Svg};
 
 const WIDTH: f64 = 460.0;
@@ -75,7 +75,7 @@ pub fn svg(plot: &Plot) -> String {
     for (index, curve) in plot.curves.iter().enumerate() {
         svg.group(&curve.name, |svg| {
             let shown = || curve.points.iter().filter(|point| fits(point.x, point.y));
-            let dash = format!("curve d{}", index % 6);
+            let dash = format!("curve {}", dash(index));
             if !curve.framed {
                 svg.polyline(&shown().map(|point| (x(point.x), y(point.y))).collect::<Vec<_>>(), &dash);
             }
@@ -170,5 +170,41 @@ mod tests {
             );
             assert!(drawn.contains("a &lt;figure&gt;") && drawn.contains("printed in the paper") && drawn.contains('…'));
         }
+    }
+
+    /// What is drawn of a curve with its tooltip: the class of its line, and its mark as seen from the mark's place.
+    fn look(drawn: &str, name: &str) -> (Option<String>, String) {
+        let group = drawn.split(&format!("<title>{name}</title>")).nth(1).unwrap().split("</g>").next().unwrap();
+        let line = group.split("class=\"curve ").nth(1).map(|rest| rest.split('"').next().unwrap().to_string());
+        let element = |kind: &str| group.split('<').find(|element| element.starts_with(kind)).map(str::to_string);
+        let mark = ["rect", "circle", "polygon"].into_iter().find_map(element).unwrap();
+        (line, mark)
+    }
+
+    #[test]
+    fn fourteen_curves_differ_without_colour_with_and_without_lines() {
+        for framed in [false, true] {
+            let point = PlotPoint { x: 1.0, y: 1.0, low: 1.0, high: 1.0, printed: None };
+            let curve =
+                |number: usize| PlotCurve { name: format!("curve {number}."), framed, points: vec![point, PlotPoint { x: 2.0, ..point }] };
+            let plot = Plot {
+                title: "many".into(),
+                x: "x".into(),
+                y: "y".into(),
+                log_x: false,
+                log_y: false,
+                curves: (0..14).map(curve).collect(),
+            };
+            let drawn = svg(&plot);
+            // All curves have the same points, so that equal marks are equal elements.
+            let looks: Vec<_> = (0..14).map(|number| look(&drawn, &format!("curve {number}."))).collect();
+            let marks: std::collections::BTreeSet<&String> = looks.iter().map(|(_, mark)| mark).collect();
+            assert_eq!(marks.len(), 14, "{marks:?}");
+            let lines: std::collections::BTreeSet<&Option<String>> = looks.iter().map(|(line, _)| line).collect();
+            assert_eq!(lines.len(), if framed { 1 } else { 6 });
+        }
+        // Every class of a line has a look in the page's style.
+        let style = include_str!("report.html.j2");
+        assert!((1..6).all(|number| style.contains(&format!(".d{number} {{ stroke-dasharray"))));
     }
 }
