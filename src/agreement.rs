@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 pub use self::collectives::{Collectives, Used, use_collectives};
 use crate::error::{Error, Result, Travelling};
-use crate::node;
+use crate::node::{self, Event, Node, Ticks};
 use crate::topology::{Complete, Overlay, RankId, Topology};
 use crate::transport::world::World;
 
@@ -45,6 +45,53 @@ where
         async move { node.everyone().broadcast(&node, rank.get(), made).await }
     })?;
     Ok(only(answers)??)
+}
+
+/// Calls `make`, which may take long, on a worker of the first rank, and returns its result, or its error, on every rank. Meanwhile the first rank
+/// answers the others, so that no watchdog takes it for one that stands still.
+///
+/// # Errors
+/// The error of `make`, or a lost rank.
+pub fn worked_out_by_first<T>(world: &mut World, make: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T>
+where
+    T: Clone + Serialize + DeserializeOwned + Send + 'static,
+{
+    if world.is_simulated() {
+        return make();
+    }
+    let mut make = Some(make);
+    let overlay = one_node_per_rank(world)?;
+    let answers = node::run(world, &overlay, |node| {
+        let make = make.take().filter(|_| node.me() == RankId::FIRST.get());
+        async move {
+            let made = match make {
+                Some(make) => Some(on_worker(&node, make).await?.0.map_err(Travelling::from)),
+                None => None,
+            };
+            node.everyone().broadcast(&node, RankId::FIRST.get(), made).await
+        }
+    })?;
+    Ok(only(answers)??)
+}
+
+/// Calls `work` on a worker of the node's rank; its result, and the time that it took on the node's clock.
+///
+/// # Errors
+/// If a rank is lost meanwhile.
+pub async fn on_worker<T: Send + 'static>(node: &Node, work: impl FnOnce() -> T + Send + 'static) -> Result<(T, Ticks)> {
+    let apart = node.epoch(node::epochs::APART);
+    let started = apart.start(move |_| work());
+    loop {
+        match apart.next_event().await {
+            Event::Finished { finished, .. } if finished.work == started => {
+                let took = finished.ended.saturating_sub(finished.began);
+                let output = finished.output.downcast::<T>();
+                return output.map(|output| (*output, took)).map_err(|_| Error::Failed("work returned something else".into()));
+            }
+            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            Event::Finished { .. } | Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+        }
+    }
 }
 
 /// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.

@@ -281,6 +281,13 @@ impl Node {
         self.port.set_timer(self.scope, at)
     }
 
+    /// The same for something that is known to happen then by itself, such as a task's arrival: until then waiting is no standstill to the
+    /// watchdog, however long.
+    pub fn expect_at(&self, at: Ticks) -> TimerId {
+        self.port.expects(at);
+        self.set_timer(at)
+    }
+
     /// Forgets a timer: its event does not come any more.
     pub fn cancel_timer(&self, timer: TimerId) {
         self.port.cancel_timer(timer);

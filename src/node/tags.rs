@@ -40,6 +40,7 @@ pub(crate) mod schedule {
     pub const BEGIN: Tag = Tag::background(0x0206, "system phase");
     /// Names a task of a work queue that can't be read; it is never sent.
     pub const FROZEN: Tag = Tag::new(0x0207, "frozen task");
+    pub const TRACE: Tag = Tag::new(0x0208, "trace");
 }
 
 /// Messages of the schedulers of independent tasks.
@@ -134,7 +135,7 @@ mod tests {
                     b::TO_VIRTUAL,
                 ],
             ),
-            ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN]),
+            ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN, s::TRACE]),
             (
                 "independent",
                 0x0600..=0x06ff,

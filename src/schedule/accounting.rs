@@ -88,7 +88,8 @@ pub struct NodeReport {
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
-    /// Time that these tasks needed: processor time and sleep, without waiting for a processor that others had.
+    /// Time that these tasks needed: processor time and sleep, without waiting for a processor that others had. In simulation that of a rank
+    /// of speed 1, as `largest` and `chain` are.
     pub needed: Ticks,
     /// Part of `needed` that was sleep.
     pub asleep: Ticks,
@@ -204,7 +205,8 @@ pub enum Happening {
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,
-    /// Time that one worker would take: the sum of the tasks' needed times, unless it is [known better](Summary::with_sequential).
+    /// Time that one worker, the fastest, would take: the sum of the tasks' needed times, unless it is
+    /// [known better](Summary::with_sequential).
     pub sequential: Ticks,
     /// The part of that sum in which tasks slept, which takes no processor.
     pub asleep: f64,
@@ -212,6 +214,8 @@ pub struct Summary {
     pub makespan: Ticks,
     /// Workers of all ranks.
     pub workers: u64,
+    /// Speeds of the workers; `None` if all are alike.
+    pub speeds: Option<Speeds>,
     /// Time of the longest task.
     pub largest: Ticks,
     /// Length of the longest chain of tasks.
@@ -219,7 +223,7 @@ pub struct Summary {
     /// Lower bound on the time of any scheduler: the longest of the chain, the largest task, and the sequential time divided by the
     /// workers; see [`bound`].
     pub bound: Ticks,
-    /// Sequential time over makespan and workers.
+    /// Sequential time over makespan and workers; of workers of unequal speeds each counts as its speed relative to the fastest.
     pub efficiency: f64,
     /// Gain over one worker relative to the largest gain that the bound allows: 1 at the bound, 0 without gain. `None` where no gain is possible.
     pub gain: Option<f64>,
@@ -230,7 +234,43 @@ pub struct Summary {
     pub control: u64,
 }
 
+/// Speeds of workers that are not alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Speeds {
+    /// Sum over the workers, relative to the fastest.
+    pub sum: f64,
+    /// The slowest, relative to the fastest.
+    pub slowest: f64,
+}
+
 impl Summary {
+    /// Totals over the nodes, within a makespan, where times that tasks needed are those of ranks of speed 1 and the ranks have these speeds. All
+    /// times are made those of the fastest worker.
+    pub fn at_speeds(nodes: &[NodeReport], makespan: Ticks, speeds: &[f64]) -> Summary {
+        let speed = |node: &NodeReport| speeds.get(node.rank.index()).copied().unwrap_or(1.0);
+        let working = || nodes.iter().filter(|node| node.workers > 0);
+        let fastest = working().map(speed).reduce(f64::max).unwrap_or(1.0);
+        let slowest = working().map(speed).reduce(f64::min).unwrap_or(1.0);
+        let summary = Summary::of(nodes, makespan);
+        if fastest == 1.0 && slowest == 1.0 {
+            return summary;
+        }
+        let asleep: Ticks = nodes.iter().map(|node| node.asleep).sum();
+        let processor = summary.sequential.saturating_sub(asleep) as f64 / fastest;
+        let sequential = processor + asleep as f64;
+        // Sleep takes as long everywhere, and how much of the longest task is sleep is not known.
+        let at_least = |ticks: Ticks| (ticks as f64 / if asleep == 0 { fastest } else { fastest.max(1.0) }) as Ticks;
+        let sum = working().map(|node| speed(node) * f64::from(node.workers)).sum::<f64>() / fastest;
+        let summary = Summary {
+            speeds: (slowest < fastest).then_some(Speeds { sum, slowest: slowest / fastest }),
+            asleep: if sequential > 0.0 { asleep as f64 / sequential } else { 0.0 },
+            largest: at_least(summary.largest),
+            chain: at_least(summary.chain),
+            ..summary
+        };
+        summary.with_sequential(sequential as Ticks)
+    }
+
     /// Totals over the nodes within a makespan.
     pub fn of(nodes: &[NodeReport], makespan: Ticks) -> Summary {
         let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
@@ -257,7 +297,8 @@ impl Summary {
     /// The same against another sequential time, such as that of a plain program: bound, efficiency and gain are all taken from it.
     #[must_use]
     pub fn with_sequential(self, sequential: Ticks) -> Summary {
-        let efficiency = if self.makespan == 0 { 1.0 } else { sequential as f64 / self.makespan as f64 / self.workers.max(1) as f64 };
+        let shared = shared(sequential, self.asleep, self.workers, self.speeds);
+        let efficiency = if self.makespan == 0 { 1.0 } else { shared / self.makespan as f64 };
         let summary = Summary { sequential, efficiency, ..self };
         let bound = bound(std::slice::from_ref(&summary), None);
         summary.with_bound(bound)
@@ -277,8 +318,16 @@ impl Summary {
     }
 }
 
+/// Time in which the workers, if none ever waits, do what takes the fastest this time. A part of it is sleep, which takes as long everywhere
+/// and keeps a slow worker from less work than a fast one. In any case no task takes less than on the fastest.
+fn shared(sequential: Ticks, asleep: f64, workers: u64, speeds: Option<Speeds>) -> f64 {
+    let alike = sequential as f64 / workers.max(1) as f64;
+    let Some(Speeds { sum, slowest }) = speeds else { return alike };
+    alike.max(sequential as f64 * (1.0 - asleep * (1.0 - slowest)) / sum)
+}
+
 /// Lower bound on the time of any scheduler, from runs of the same tasks: the longest of the chain, the largest task, and the sequential
-/// time divided by the workers. Where workers share cores, also the processor time divided by the cores. Each is the least value that any
+/// time divided by the workers, or by the sum of their speeds. Where workers share cores, also the processor time divided by the cores. Each is the least value that any
 /// run measured, since any disturbance makes a task seem longer. One worker takes the sequential time, so the bound is never more than
 /// that.
 pub fn bound(runs: &[Summary], cores: Option<u32>) -> Ticks {
@@ -287,7 +336,12 @@ pub fn bound(runs: &[Summary], cores: Option<u32>) -> Ticks {
     let asleep = runs.iter().map(|run| run.asleep).fold(0.0, f64::max);
     let on_cores = cores.map_or(0, |cores| (sequential as f64 * (1.0 - asleep) / f64::from(cores.max(1))) as Ticks);
     let longest = least(|run| run.largest).max(least(|run| run.chain));
-    longest.max(sequential.div_ceil(workers)).max(on_cores).min(sequential)
+    let speeds = runs.iter().find_map(|run| run.speeds);
+    let shared = match speeds {
+        None => sequential.div_ceil(workers),
+        Some(_) => shared(sequential, asleep, workers, speeds) as Ticks,
+    };
+    longest.max(shared).max(on_cores).min(sequential)
 }
 
 #[cfg(test)]
@@ -317,6 +371,35 @@ mod tests {
         assert!((against.efficiency - 160.0 / 240.0).abs() < 1e-12);
         // A chain can't be sped up.
         assert_eq!(Summary::of(&[node(50, 10, 50), node(0, 0, 0)], 55).gain, None);
+    }
+
+    #[test]
+    fn workers_of_unequal_speeds_are_judged_by_the_fastest() {
+        let node = |rank, needed, largest, chain| NodeReport {
+            rank: RankId::new(rank),
+            workers: 1,
+            needed,
+            largest,
+            chain,
+            ..NodeReport::default()
+        };
+        // Speeds 4, 2 and 1, and a virtual node: 1400 units of work, of which they do 7 a tick.
+        let nodes = [node(0, 800, 80, 100), node(1, 400, 80, 160), node(2, 200, 40, 40), NodeReport::default()];
+        let summary = Summary::at_speeds(&nodes, 250, &[4.0, 2.0, 1.0]);
+        assert_eq!((summary.sequential, summary.bound, summary.largest, summary.chain), (350, 200, 20, 40));
+        assert!((summary.efficiency - 0.8).abs() < 1e-12);
+        assert_eq!(summary.gain, Some(100.0 / 150.0));
+        assert_eq!(summary.clone().with_sequential(350), summary);
+        // A chain takes its time on the fastest.
+        let nodes = [node(0, 800, 80, 100), node(2, 200, 40, 960)];
+        assert_eq!(Summary::at_speeds(&nodes, 250, &[4.0, 2.0, 1.0]).bound, 240);
+        // Equal speeds are workers that are alike, only slower.
+        let slow = Summary::at_speeds(&[node(0, 100, 10, 10), node(1, 100, 10, 10)], 400, &[0.5, 0.5]);
+        assert_eq!((slow.sequential, slow.bound, slow.efficiency, slow.speeds), (400, 200, 0.5, None));
+        // Two tasks of which each sleeps for 100 and computes 100: on speeds 2 and 1 the second ends after 200 at least.
+        let asleep = |rank| NodeReport { asleep: 100, ..node(rank, 200, 200, 200) };
+        let sleepers = Summary::at_speeds(&[asleep(0), asleep(1)], 200, &[2.0, 1.0]);
+        assert!(sleepers.bound <= 200 && sleepers.efficiency <= 1.0, "{sleepers:?}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::topology::NodeId;
 /// A node's place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
+    pub root: NodeId,
     /// `None` at the root.
     pub parent: Option<NodeId>,
     pub children: Vec<NodeId>,
@@ -28,7 +29,7 @@ impl Tree {
         // Place p's children set one bit below its lowest set bit.
         let below = if place == 0 { 32 } else { place.trailing_zeros() };
         let children = (0..below).rev().map(|bit| place | 1 << bit).filter(|child| *child < u64::from(nodes)).map(node).collect();
-        Tree { parent: (place != 0).then(|| node(place & (place - 1))), children }
+        Tree { root, parent: (place != 0).then(|| node(place & (place - 1))), children }
     }
 }
 
@@ -54,6 +55,6 @@ mod tests {
         }
         // The drawing.
         assert_eq!(Tree::new(0, 0, 8).children, [4, 2, 1]);
-        assert_eq!(Tree::new(6, 0, 8), Tree { parent: Some(4), children: vec![7] });
+        assert_eq!(Tree::new(6, 0, 8), Tree { root: 0, parent: Some(4), children: vec![7] });
     }
 }

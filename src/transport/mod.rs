@@ -341,4 +341,7 @@ pub(crate) trait Transport {
 
     /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.
     fn progressed(&self);
+
+    /// Tells the watchdog that something is known to happen at this time, such as a task's arrival: until then waiting is no standstill.
+    fn expects(&self, at: Ticks);
 }

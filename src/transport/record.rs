@@ -217,4 +217,8 @@ impl Transport for Recorder {
     fn progressed(&self) {
         self.inner.progressed();
     }
+
+    fn expects(&self, at: Ticks) {
+        self.inner.expects(at);
+    }
 }

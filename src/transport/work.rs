@@ -26,9 +26,14 @@ pub trait Worker {
     /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
     fn spin(&mut self, ticks: Ticks);
 
-    /// Time that the worker has spent in [`sleep`](Worker::sleep) so far; 0 in the simulator.
+    /// Time that the worker has spent in [`sleep`](Worker::sleep) so far; 0 where nobody asks for it.
     fn asleep(&self) -> Ticks {
         0
+    }
+
+    /// Time that a rank of speed 1 would have computed so far, in the simulator; `None` on real ranks.
+    fn computed(&self) -> Option<Ticks> {
+        None
     }
 
     /// Computes on for this part of the time since the work began: a test of the measurement makes tasks take longer so. Nothing in the
@@ -146,7 +151,7 @@ pub struct Finished {
     pub began: Ticks,
     /// When it ended, on the same clock.
     pub ended: Ticks,
-    /// Part of the time from `began` to `ended` that it needed.
+    /// Part of the time from `began` to `ended` that it needed. In the simulator, what it would have needed on a rank of speed 1.
     pub needed: Needed,
 }
 

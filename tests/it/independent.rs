@@ -18,14 +18,17 @@ fn on_hosts(hosts: Option<&[u32]>, ranks: u32, contenders: &[&str], workload: &s
     let network = Network::parse(network).expect("a network");
     let hosts = hosts.map(|hosts| Hosts::from_names(&hosts.iter().map(|host| format!("h{host}")).collect::<Vec<_>>()));
     let mut world = World::simulated(ranks, Model { network, hosts, ..Model::default() });
-    let spec = IndependentSpec {
+    run_independent(&mut world, &spec(contenders, workload, speeds), |_, _, _| {}).expect("every task is executed once")
+}
+
+fn spec(contenders: &[&str], workload: &str, speeds: &[f64]) -> IndependentSpec {
+    IndependentSpec {
         contenders: contenders.iter().map(|name| independent::find(name).expect("a scheduler")).collect(),
         workload: workloads::find(workload).expect("right options").expect("a workload"),
         repeat: None,
         seed: 11,
         speeds: speeds.to_vec(),
-    };
-    run_independent(&mut world, &spec, |_, _, _| {}).expect("every task is executed once")
+    }
 }
 
 fn makespans(records: &[RunRecord]) -> Vec<f64> {
@@ -222,4 +225,49 @@ fn joining_the_work_at_the_end_does_not_harm() {
 fn a_static_first_phase_changes_little() {
     let both = makespans(&records(8, &["dss", "dss:static=0.5"], "costs:sigma_cc=10", "zero", &[]));
     assert!((both[1] / both[0] - 1.0).abs() < 0.03, "{both:?}");
+}
+
+#[test]
+fn a_pause_between_arrivals_is_no_standstill() {
+    // A second between two tasks, and a watchdog that waits for a hundredth of it.
+    let contenders = ["sash", "sash:end=join", "sads", "dss", "selfsched:rule=ss", "selfsched:rule=awf"];
+    for network in ["zero", "switched"] {
+        let network = Network::parse(network).expect("a network");
+        let mut world = World::simulated(4, Model { network, timeout: 10_000_000, ..Model::default() });
+        let spec = spec(&contenders, "costs:tasks=12,mu_cp=2,mu_cc=2,arrival=1000", &[]);
+        let records = run_independent(&mut world, &spec, |_, _, _| {}).expect("tasks that are known to come are waited for");
+        assert!(records.len() == contenders.len() && records.iter().all(|record| record.tasks == 12 && record.makespan > 1000.0));
+    }
+}
+
+#[test]
+fn a_coordinator_answers_while_it_executes_a_long_task_after_short_ones() {
+    // The long ones take node 0, which coordinates, a hundred times as long as the others.
+    let short = "0.01 0.01 0.01\n".repeat(100);
+    let long = "1000 10 10\n".repeat(300);
+    let file = file(&(short + &long));
+    for rule in ["ss", "gss", "fac2"] {
+        let name = format!("selfsched:rule={rule},outstanding=1");
+        let records = records(3, &[&name], &format!("costs:file={}", file.display()), "switched", &[]);
+        let others = &records[0].idle[1..];
+        // Without its answers they would wait for 1000 cycles.
+        let of_others = 300.0 * 10.0 / 2.0;
+        assert!(records[0].tasks == 400 && records[0].busy[1] > 0.5 * of_others, "{rule}: {:?}, idle {others:?}", records[0].busy);
+        if rule == "ss" {
+            assert!(records[0].makespan < 2_200.0, "{}", records[0].makespan);
+        }
+    }
+}
+
+#[test]
+fn costs_that_cannot_be_counted_are_refused_before_the_run() {
+    let dear = "1000000000 1000000000\n".repeat(10_000);
+    let file = file(&dear);
+    let mut world = World::simulated(2, Model { network: Network::Zero, ..Model::default() });
+    let why = run_independent(&mut world, &spec(&["sash"], &format!("costs:file={}", file.display()), &[]), |_, _, _| {}).unwrap_err();
+    assert!(why.exit_status() == 2 && why.to_string().contains("take 1.000e13 cycles together"), "{why}");
+    // On slow ranks it takes fewer of them.
+    let spec = spec(&["dss"], "costs:tasks=100,mu_cp=1000000,mu_cc=0", &[1.0, 0.000001]);
+    let why = run_independent(&mut world, &spec, |_, _, _| {}).unwrap_err();
+    assert!(why.exit_status() == 2 && why.to_string().contains("cycles together"), "{why}");
 }

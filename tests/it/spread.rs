@@ -92,6 +92,33 @@ fn the_plan_holds_in_simulation() {
 }
 
 #[test]
+fn a_prediction_includes_the_way_home_of_the_answers() {
+    let input = file(text(2_000));
+    // Beginning to send takes longer than all else.
+    let network = sim::Network::parse("hops:latency=50ms,per_byte=1ns,contention").unwrap();
+    for (ranks, topology) in [(2, "line"), (5, "line"), (8, "hypercube")] {
+        let mut spec = spec(&input, "count", topology, ranks);
+        spec.pace = Some(vec![20e-6; ranks as usize]);
+        let mut world = World::simulated(ranks, sim::Model { network: network.clone(), ..sim::Model::default() });
+        let record = spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(|_, _| {})).unwrap().expect("rank 0 is here").record;
+        let case = format!("{topology} of {ranks}: {} instead of {}", record.makespan, record.predicted);
+        assert!(
+            record.shares.iter().filter(|share| **share > 0).count() > 1 && (record.makespan / record.predicted - 1.0).abs() < 0.02,
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn times_that_cannot_be_counted_are_refused() {
+    let input = file(text(100));
+    let mut spec = spec(&input, "count", "complete", 2);
+    spec.pace = Some(vec![100e-9, 1e8]);
+    let why = divided(&spec).map(|_| ()).unwrap_err();
+    assert!(why.exit_status() == 2 && why.to_string().starts_with("--rate and --speeds: at 1.000e8 s a byte"), "{why}");
+}
+
+#[test]
 fn little_memory_is_enough() {
     let text = text(150_000);
     let input = file(&text);
@@ -100,8 +127,12 @@ fn little_memory_is_enough() {
     let mut spec = spec(&input, "count", "hypercube", 4);
     spec.calibration = Some(kept.clone());
     divided(&spec).unwrap();
-    // Rank 3 is far slower than it was when it was measured: its sender must wait for it.
+    // Rank 3 is far slower than it was when it was measured: its sender must wait for it. That is refused if the calibration shows it.
     spec.pace = Some(vec![100e-9, 100e-9, 100e-9, 5e-6]);
+    let refused = divided(&spec).map(|_| ()).unwrap_err();
+    assert!(refused.exit_status() == 2 && refused.to_string().contains("it was measured with --rate and --speeds 0.0000001,"), "{refused}");
+    let text_of_costs = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, text_of_costs.replace("0.0000001 s a byte", "0.000005 s a byte")).unwrap();
     spec.room = 300_000;
     spec.installments = Some(1);
     spec.baselines = true;

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use equipoise::node::{self, Node, Tag};
+use equipoise::node::{self, Event, Node, Tag};
 use equipoise::topology::RankId;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::settle;
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::launch::{Book, Outcome};
@@ -124,6 +125,8 @@ pub fn enter(book: &mut Book) {
         |outcome| outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: its only rank waits for what never comes\n", 1)]),
     );
     book.waiting_job("work, progress that is told, and slow partners keep the watchdog quiet", 3, || run(slow), slow_judged);
+    book.waiting_job("what is known to happen later keeps the watchdog quiet", 2, || run(expecting), slow_judged);
+    book.waiting_job("a plain program on the first rank keeps the watchdog quiet", 3, plain_program, slow_judged);
 }
 
 /// Runs a program on every rank of a world whose watchdog waits 2 seconds.
@@ -277,6 +280,31 @@ async fn slow(node: Node) -> Result<()> {
     }
     // Rank 2 waits all the time.
     node.everyone().barrier(&node).await
+}
+
+/// Waits for something that happens by itself, such as a task's arrival.
+async fn expecting(node: Node) -> Result<()> {
+    if node.me() == 1 {
+        let here = node.epoch(1);
+        let timer = here.expect_at(here.now() + 4_500_000_000);
+        while !matches!(here.next_event().await, Event::Timer { timer: ended, .. } if ended == timer) {}
+    }
+    node.everyone().barrier(&node).await
+}
+
+/// What a workload's plain program is to the other ranks: nothing else happens for longer than the watchdog waits, its grace included.
+fn plain_program() {
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
+    let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
+    let slow = || {
+        std::thread::sleep(Duration::from_millis(4_500));
+        Ok(7u64)
+    };
+    let answer = settle::worked_out_by_first(&mut world, slow).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(answer, 7);
+    // An error comes on all ranks, too.
+    let why = settle::worked_out_by_first(&mut world, || Err::<u64, _>(Error::usage("no such workload"))).unwrap_err();
+    assert_eq!(why.to_string(), "no such workload");
 }
 
 fn slow_judged(outcome: &Outcome) -> Result<(), String> {

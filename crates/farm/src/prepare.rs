@@ -1,8 +1,7 @@
 //! Preparation of a job on rank 0: it checks the list, reads the records of earlier jobs, and enters the journal.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +10,9 @@ use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
 use crate::joining::{Joined, join};
-use crate::journal::foreign;
 use crate::journal::joblog::Joblog;
 use crate::journal::past::{Past, Verdict};
+use crate::journal::{self, foreign};
 use crate::leases::Leases;
 use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
@@ -159,8 +158,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
     if path.is_dir() {
         return past.learn(|other| other.read_folder(path)).map(|()| HashMap::new()).map_err(unreadable);
     }
-    let mut text = String::new();
-    File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map_err(unreadable)?;
+    let text = journal::whole(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(unreadable)?;
     if text.starts_with("Seq\t") {
         return past.learn(|other| other.read_file(path)).map(|()| HashMap::new()).map_err(unreadable);
     }
@@ -272,6 +270,19 @@ mod tests {
         })
         .unwrap();
         assert_eq!(shown, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_no_costs_and_no_journals() {
+        let (_file, mut settings) = list("a\nb\n");
+        let device = Path::new("/dev/zero");
+        settings.costs = Some(device.to_path_buf());
+        let why = costs(&settings, &mut Past::default()).unwrap_err().to_string();
+        assert_eq!(why, "--costs /dev/zero: it cannot be read: it is neither a regular file nor a pipe");
+        for why in [foreign::read(&mut Past::default(), device).unwrap_err(), Past::default().read_file(device).unwrap_err()] {
+            assert_eq!(why.to_string(), "it is neither a regular file nor a pipe");
+        }
     }
 
     #[test]

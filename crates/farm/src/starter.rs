@@ -57,7 +57,9 @@ struct Request {
 enum Reply {
     Started,
     Refused(String),
-    /// A status as `wait` has it.
+    /// It has ended; what it has started may still run.
+    Exited,
+    /// All is over. A status as `wait` has it.
     Ended(i32),
 }
 
@@ -90,6 +92,7 @@ pub struct Started {
     mark: Mark,
     /// The starter knows that nothing more is wanted than its end.
     is_told: bool,
+    has_exited: bool,
     has_ended: bool,
 }
 
@@ -105,13 +108,13 @@ impl Started {
         hand_over([theirs.as_fd(), stdin.as_fd(), stdout.as_fd()])?;
         drop((theirs, stdin, stdout));
         let mark = Mark::of(VARIABLE);
-        let mut started = Started { lifeline, arrived: Vec::new(), mark, is_told: false, has_ended: false };
+        let mut started = Started { lifeline, arrived: Vec::new(), mark, is_told: false, has_exited: false, has_ended: false };
         let request = Request { command: command.into(), shows_errors, mark: started.mark.value().as_encoded_bytes().to_vec() };
         protocol::send(&started.lifeline, &request)?;
         match started.reply()? {
             Reply::Started => Ok((started, input, output)),
             Reply::Refused(why) => Err(io::Error::other(why)),
-            Reply::Ended(_) => Err(gone()),
+            Reply::Exited | Reply::Ended(_) => Err(gone()),
         }
     }
 
@@ -139,15 +142,27 @@ impl Started {
                 self.has_ended = true;
                 Ok(Some(ExitStatus::from_raw(status)))
             }
-            Reply::Started | Reply::Refused(_) => Ok(None),
+            Reply::Started | Reply::Refused(_) | Reply::Exited => Ok(None),
         }
     }
 
     /// Returns true if it is not watched any more, since the starter was killed.
-    pub fn is_orphaned(&self) -> bool {
-        let hangs_up = || poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default()));
-        // Before the starter is asked for the end alone, nothing comes from it.
-        !self.is_told && matches!(hangs_up(), Ok(1..))
+    pub fn is_orphaned(&mut self) -> bool {
+        // Before the starter is asked for the end alone, no more comes from it than that the command itself has ended.
+        while !self.is_told && matches!(poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default())), Ok(1..)) {
+            match self.reply() {
+                Ok(Reply::Exited) => self.has_exited = true,
+                Ok(Reply::Started | Reply::Refused(_)) => {}
+                Ok(Reply::Ended(_)) | Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// Returns true if the command itself had ended when it was last asked whether it [is orphaned](Started::is_orphaned). Processes that it has left may still
+    /// hold its output open.
+    pub fn has_exited(&self) -> bool {
+        self.has_exited
     }
 
     /// Ends it, with all that it has started.
@@ -285,6 +300,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
         kill(group, &mark);
     }
     while let Err(Errno::INTR) = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
+    say(Reply::Exited);
     let status = {
         let mut now = course.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Processes that it has left may still write.

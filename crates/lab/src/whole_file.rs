@@ -9,7 +9,10 @@ use tempfile::NamedTempFile;
 
 /// A file that is being written.
 pub struct WholeFile {
+    /// As it was asked for.
     path: PathBuf,
+    /// What it leads to, if it is a symbolic link.
+    target: PathBuf,
     state: State,
 }
 
@@ -35,7 +38,8 @@ pub enum Remains {
 }
 
 impl WholeFile {
-    /// Prepares to write this file, so that a wrong name is found before the work begins.
+    /// Prepares to write this file, so that a wrong name is found before the work begins. A symbolic link stays one: what it leads to is written. A
+    /// file that is there keeps its mode.
     ///
     /// # Errors
     /// If it is a folder, or cannot be written.
@@ -48,15 +52,18 @@ impl WholeFile {
             let kind = about.file_type();
             kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
         });
-        // `/dev/stdout` may lead to a plain file, but is not to be replaced by one.
-        let is_descriptor = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
-        let state = if is_special || is_descriptor {
+        let target = followed(path)?;
+        let state = if is_special || is_descriptor(&target) {
             State::InPlace(File::options().append(true).open(path)?)
         } else {
-            temporary(path)?;
+            if target.exists() {
+                // What may not be written is not replaced either.
+                File::options().append(true).open(&target)?;
+            }
+            temporary(&target)?;
             State::Unwritten
         };
-        Ok(WholeFile { path: path.into(), state })
+        Ok(WholeFile { path: path.into(), target, state })
     }
 
     /// Writes a file at once.
@@ -90,7 +97,7 @@ impl WholeFile {
     /// If the disk does not take the rest of it.
     pub fn end(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.state, State::Ended) {
-            State::Unwritten => self.persist(temporary(&self.path)?),
+            State::Unwritten => self.persist(temporary(&self.target)?),
             State::Temporary(file) => self.persist(file),
             State::InPlace(mut file) => file.flush().inspect_err(|_| self.state = State::InPlace(file)),
             State::Ended => Ok(()),
@@ -98,8 +105,11 @@ impl WholeFile {
     }
 
     fn persist(&mut self, file: NamedTempFile) -> io::Result<()> {
+        if let Ok(before) = fs::metadata(&self.target) {
+            file.as_file().set_permissions(before.permissions())?;
+        }
         file.as_file().sync_all()?;
-        match file.persist(&self.path) {
+        match file.persist(&self.target) {
             Ok(_) => Ok(()),
             Err(why) => {
                 self.state = State::Temporary(why.file);
@@ -121,7 +131,7 @@ impl WholeFile {
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if matches!(self.state, State::Unwritten) {
-            self.state = State::Temporary(temporary(&self.path)?);
+            self.state = State::Temporary(temporary(&self.target)?);
         }
         match &mut self.state {
             State::Temporary(file) => file.write(bytes),
@@ -137,6 +147,26 @@ impl Write for WholeFile {
             State::Unwritten | State::Ended => Ok(()),
         }
     }
+}
+
+/// `/dev/stdout` may lead to a plain file, but is not to be replaced by one.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder))
+}
+
+/// The file to which a path leads over symbolic links; that file may not be there. Descriptors are not followed.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    /// As many as the system follows.
+    const MOST_LINKS: usize = 40;
+    let mut at = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if is_descriptor(&at) || !fs::symlink_metadata(&at).is_ok_and(|about| about.is_symlink()) {
+            return Ok(at);
+        }
+        let next = fs::read_link(&at)?;
+        at = at.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("too many symbolic links lead from one to the other"))
 }
 
 /// A new file in the same folder, with the permissions that any new file gets there.
@@ -181,6 +211,26 @@ mod tests {
     }
 
     #[test]
+    fn a_link_stays_a_link_and_a_file_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        fs::create_dir(place("far")).unwrap();
+        fs::write(place("far/file"), "yesterday").unwrap();
+        fs::set_permissions(place("far/file"), fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("far/file", place("near")).unwrap();
+        std::os::unix::fs::symlink("near", place("nearest")).unwrap();
+        std::os::unix::fs::symlink("far/new", place("dangling")).unwrap();
+        for name in ["nearest", "dangling"] {
+            WholeFile::put(&place(name), |out| out.write_all(b"today")).unwrap();
+            assert!(fs::symlink_metadata(place(name)).unwrap().is_symlink() && fs::read(place(name)).unwrap() == b"today");
+        }
+        assert_eq!(fs::metadata(place("far/file")).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!((names(&place("far")), names(folder.path()).len()), (vec!["file".to_owned(), "new".to_owned()], 4));
+        std::os::unix::fs::symlink("round", place("round")).unwrap();
+        assert!(WholeFile::create(&place("round")).is_err());
+    }
+
+    #[test]
     fn a_run_that_fails_leaves_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.csv");
@@ -216,12 +266,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, victim) = (folder.path().join("to"), folder.path().join("victim"));
         fs::write(&victim, "precious").unwrap();
-        for name in ["to", "to.part", ".to.part"] {
+        for name in ["to.part", ".to.part"] {
             std::os::unix::fs::symlink(&victim, folder.path().join(name)).unwrap();
         }
         WholeFile::put(&path, |out| out.write_all(b"it")).unwrap();
         assert_eq!((fs::read(&victim).unwrap(), fs::read(&path).unwrap()), (b"precious".to_vec(), b"it".to_vec()));
-        assert!(!path.is_symlink());
     }
 
     #[cfg(target_os = "linux")]

@@ -32,6 +32,24 @@ impl Chunk {
         }
     }
 
+    /// The first task.
+    pub fn first(&self) -> Option<usize> {
+        match self {
+            Chunk::Span { first, count, .. } => (*count > 0).then_some(*first as usize),
+            Chunk::List(tasks) => tasks.front().map(|task| *task as usize),
+        }
+    }
+
+    /// The tasks, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let (first, count, step, list) = match self {
+            Chunk::Span { first, count, step } => (*first, *count, *step, None),
+            Chunk::List(tasks) => (0, 0, 0, Some(tasks)),
+        };
+        let span = (0..count).map(move |i| (first + i * step) as usize);
+        span.chain(list.into_iter().flatten().map(|task| *task as usize))
+    }
+
     /// Calls `each` for every task, in order.
     pub fn for_each(&self, mut each: impl FnMut(usize)) {
         match self {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::products;
-use super::{Chunk, Figures, Independent, Turn};
+use super::{Chunk, Figures, Independent, Pace, Turn};
 use crate::error::{Error, Result};
+use crate::load::Cost;
 use crate::node::{Finished, Node, Ticks, WorkId, Worker};
 use crate::topology::RankId;
 
@@ -38,6 +39,13 @@ pub struct Done {
     pub took: Ticks,
 }
 
+/// Execution on the communication thread.
+struct Inline {
+    worker: Box<dyn Worker>,
+    /// A task that is expected to cost as much is not short.
+    long: Cost,
+}
+
 /// A node's tasks and its worker.
 pub struct Executor {
     node: Node,
@@ -52,7 +60,7 @@ pub struct Executor {
     /// Since when nothing has been executed.
     idle_since: Option<Ticks>,
     /// Executes short tasks; `None` if all go to the worker thread.
-    inline: Option<Box<dyn Worker>>,
+    inline: Option<Inline>,
     /// Time of recent tasks.
     recent: Option<Ticks>,
     pub figures: Figures,
@@ -81,9 +89,10 @@ impl Executor {
     }
 
     /// Lets short tasks be executed at once: the program must call [`at_once`](Executor::at_once) whenever [`is_short`](Executor::is_short).
+    /// Short are those that follow short ones and are not expected to take longer: a long task would keep the node from answering others.
     #[must_use]
-    pub fn executing_short_tasks(mut self) -> Executor {
-        self.inline = Some(self.node.worker());
+    pub fn executing_short_tasks(mut self, pace: &Pace) -> Executor {
+        self.inline = Some(Inline { worker: self.node.worker(), long: pace.cost(SHORT) });
         self
     }
 
@@ -103,8 +112,20 @@ impl Executor {
         self.queued > 0 && self.pieces.is_empty() && self.goes_at_once()
     }
 
+    /// Whether the first task of the queue, if there is one, goes to the communication thread.
     fn goes_at_once(&self) -> bool {
-        self.inline.is_some() && self.recent.is_some_and(|recent| recent < SHORT)
+        let is_long = || self.queue.front().and_then(|(chunk, _)| chunk.first()).is_some_and(|task| self.is_long(task));
+        self.recent.is_some_and(|recent| recent < SHORT) && self.inline.is_some() && !is_long()
+    }
+
+    fn is_long(&self, task: usize) -> bool {
+        self.inline.as_ref().is_some_and(|inline| self.work.costs().of(task, self.rank.index()) >= inline.long)
+    }
+
+    /// The number of tasks before the first long one of the first chunk, up to `most`.
+    fn short_ones(&self, most: u64) -> u64 {
+        let first = self.queue.front().map(|(chunk, _)| chunk);
+        first.map_or(0, |chunk| chunk.iter().take(most as usize).take_while(|task| !self.is_long(*task)).count() as u64)
     }
 
     /// The first tasks of the queue: at most `most`, of one chunk.
@@ -164,8 +185,8 @@ impl Executor {
         let mut now = self.node.now();
         while took < budget && self.is_short() {
             let timed = TIMED / self.recent.unwrap_or(TIMED).max(1);
-            let Some((tasks, _)) = self.next(timed.max(1)) else { break };
-            let Some(worker) = &mut self.inline else { break };
+            let Some((tasks, _)) = self.next(self.short_ones(timed.max(1))) else { break };
+            let Some(Inline { worker, .. }) = &mut self.inline else { break };
             let (work, rank) = (&self.work, self.rank);
             let mut turn = Turn { rank, late: 0, follows: self.idle_since.is_none() };
             let mut value = 0u64;

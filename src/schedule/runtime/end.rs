@@ -1,4 +1,4 @@
-//! The end of a run: reports and answers are gathered at the host.
+//! The end of a run: reports, traces and answers are gathered at the host.
 
 use std::rc::Rc;
 
@@ -9,8 +9,15 @@ use crate::node::{self, Recorder, Tag, Ticks, tags};
 use crate::schedule::accounting::{NodeReport, RunResult};
 use crate::schedule::computation::Computation;
 
-/// To the parent in the tree, at the end: the reports of a sub-tree of nodes, and the answers of detached tasks there.
+/// To the parent in the tree, at the end: the reports of a sub-tree of nodes with the lengths of their traces, and the answers of detached tasks
+/// there.
 const REPORT: Tag = tags::schedule::REPORT;
+/// To the host, at the end: a piece of a node's trace.
+const TRACE: Tag = tags::schedule::TRACE;
+/// Bytes of an entry of a trace, at most.
+const ENTRY: usize = 40;
+/// Maximum number of entries in a piece of a trace.
+const PIECE: usize = 1 << 20;
 
 impl<C: Computation> NodeRuntime<C> {
     /// Description of work left over at the end, if there is any.
@@ -59,9 +66,11 @@ impl<C: Computation> NodeRuntime<C> {
         if let Some(left) = self.leftover() {
             return Err(Error::Lost(format!("all seemed done, but on node {} there is left: {left}", self.node.me())));
         }
-        let mut nodes = vec![self.report(now, messages)];
+        let mut own = self.report(now, messages);
+        let trace = std::mem::take(&mut own.trace);
+        let mut nodes = vec![(own, trace.len() as u64)];
         for child in &self.termination.tree().children {
-            let (mut theirs, partial): (Vec<NodeReport>, Option<C::Answer>) = self.node.receive(*child, REPORT).await?;
+            let (mut theirs, partial): (Vec<(NodeReport, u64)>, Option<C::Answer>) = self.node.receive(*child, REPORT).await?;
             nodes.append(&mut theirs);
             partial.into_iter().for_each(|partial| self.joins.combine(partial));
         }
@@ -70,10 +79,25 @@ impl<C: Computation> NodeRuntime<C> {
             let body = node::pack(&(&nodes, &answer));
             self.outbox.check_answer(body.len(), || "all detached tasks of a sub-tree of nodes".into())?;
             self.node.send_bytes(parent, REPORT, body);
+            // A trace can be longer than a message may be, and goes through no other node.
+            for piece in trace.chunks((self.outbox.largest() / ENTRY).clamp(1, PIECE)) {
+                self.node.ready_to_send().await;
+                self.node.send(self.termination.tree().root, TRACE, &piece);
+            }
             return Ok(RunResult::elsewhere());
         }
-        nodes.sort_by_key(|report| report.node);
+        nodes.sort_by_key(|(report, _)| report.node);
+        let mut reports = Vec::with_capacity(nodes.len());
+        for (mut report, entries) in nodes {
+            if report.node == self.node.me() {
+                report.trace.extend_from_slice(&trace);
+            }
+            while (report.trace.len() as u64) < entries {
+                report.trace.append(&mut self.node.receive(report.node, TRACE).await?);
+            }
+            reports.push(report);
+        }
         let (graphs, gave_up) = self.graphs.take().map(Graphs::end).unwrap_or_default();
-        Ok(RunResult::at_host(answer, graphs, gave_up, nodes, self.statistics.since_began(now)))
+        Ok(RunResult::at_host(answer, graphs, gave_up, reports, self.statistics.since_began(now)))
     }
 }

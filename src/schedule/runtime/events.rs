@@ -72,7 +72,7 @@ impl<C: Computation> NodeRuntime<C> {
         let takes = self.migration.arrive(&arrived);
         let item = self.tasks.item(arrived.header, arrived.task);
         let Some(takes) = takes else { return Some(self.tasks.admit(item)) };
-        let timer = self.node.set_timer(self.node.now().saturating_add(takes));
+        let timer = self.node.expect_at(self.node.now().saturating_add(takes));
         self.tasks.migrate(timer, from, item);
         None
     }
@@ -189,7 +189,7 @@ impl<C: Computation> NodeRuntime<C> {
         if let Some(graphs) = &mut self.graphs
             && let Some((at, task)) = graphs.next_root()
         {
-            graphs.wait_for(self.node.set_timer(self.statistics.at(at)), task);
+            graphs.wait_for(self.node.expect_at(self.statistics.at(at)), task);
         }
     }
 }

@@ -177,7 +177,7 @@ impl<C: Computation> Execution<C> {
 
     /// Executes a task, or a slice of it, on this thread.
     pub fn execute(&mut self, header: &mut TaskHeader, task: C::Task, worker: &mut dyn Worker, clock: &impl Clock) -> Executed<C> {
-        let asleep = worker.asleep();
+        let (asleep, computed) = (worker.asleep(), worker.computed());
         let began = clock.now();
         let slice = match self.style {
             Style::Sliced => self.computation.step(task, self.slice, worker),
@@ -189,7 +189,11 @@ impl<C: Computation> Execution<C> {
             ended = clock.now();
         }
         let took = ended.saturating_sub(began);
-        let needed = self.needed(took, ended, worker.asleep() - asleep, clock);
+        let asleep = worker.asleep() - asleep;
+        let needed = match worker.computed().zip(computed) {
+            Some((now, before)) => Needed { processor: now - before, asleep },
+            None => self.needed(took, ended, asleep, clock),
+        };
         self.spent(header, took, needed);
         Executed { slice, began, ended }
     }

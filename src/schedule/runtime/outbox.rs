@@ -149,6 +149,11 @@ impl<A: Serialize> Outbox<A> {
         Ok(())
     }
 
+    /// Maximum bytes of a message.
+    pub fn largest(&self) -> usize {
+        self.largest_answer
+    }
+
     /// Refuses an answer that is too large to be sent.
     ///
     /// # Errors

@@ -72,6 +72,8 @@ struct Ahead {
     now: Ticks,
     usual: Ticks,
     most: Ticks,
+    /// Whether a search has the tasks that are left, and not the plan.
+    searching: bool,
 }
 
 impl Ahead {
@@ -151,7 +153,7 @@ impl Scheduler {
             left,
             effort: Effort::default(),
             forecast: None,
-            ahead: Ahead { now: pace.ahead, usual: pace.ahead, most: MOST_AHEAD * pace.ahead },
+            ahead: Ahead { now: pace.ahead, usual: pace.ahead, most: MOST_AHEAD * pace.ahead, searching: false },
             above: None,
         }
     }
@@ -159,7 +161,7 @@ impl Scheduler {
     /// The same with assignments that are sent this long before their receivers run dry.
     #[must_use]
     pub fn ahead_by(mut self, ahead: Ticks) -> Scheduler {
-        self.ahead = Ahead { now: ahead, usual: ahead, most: 2 * ahead };
+        self.ahead = Ahead { now: ahead, usual: ahead, most: 2 * ahead, searching: false };
         self
     }
 
@@ -254,7 +256,7 @@ impl Scheduler {
         if at <= self.node.now() {
             return Ok(());
         }
-        let timer = self.node.set_timer(at);
+        let timer = self.node.expect_at(at);
         loop {
             match self.node.next_event().await {
                 Event::Timer { timer: ended, .. } if ended == timer => return Ok(()),
@@ -276,8 +278,8 @@ impl Scheduler {
                 if let (Some(forecast), Some(&place)) = (&mut self.forecast, self.members.places.get(&message.envelope.src)) {
                     let tasks: Vec<usize> = tasks.iter().map(|task| *task as usize).collect();
                     forecast.completed(place, &tasks, self.clock.pace.cost(took), now);
-                    // Assignments came too late: the next ones leave earlier.
-                    if !self.plan.left.is_empty() && forecast.is_dry(place) {
+                    // Assignments came too late: the next ones leave earlier. While it searches, the tasks are with the search.
+                    if (self.ahead.searching || !self.plan.left.is_empty()) && forecast.is_dry(place) {
                         self.ahead.grow();
                     }
                 }
@@ -377,6 +379,7 @@ impl Scheduler {
         let until = end.saturating_sub(ahead).max(begun);
         // Completions are heard meanwhile, so the search has its own tasks and workers.
         let left = std::mem::take(&mut self.plan.left);
+        self.ahead.searching = true;
         let places = candidates(&self.plan.workers, &finish, &left, &estimates, end.max(begun + ahead));
         let workers: Vec<usize> = places.iter().map(|place| self.plan.workers[*place]).collect();
         let base = places.iter().map(|place| finish[*place].max(end)).collect();
@@ -408,7 +411,7 @@ impl Scheduler {
         self.effort.search += self.clock.pace.cost(used) as f64 / CYCLE as f64;
         if !search.is_complete() && self.now() < until {
             let at = self.clock.at(until);
-            let timer = self.node.set_timer(at);
+            let timer = self.node.expect_at(at);
             while !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
                 match self.node.next_event().await {
                     Event::Timer { timer: ended, .. } if ended == timer => break,
@@ -427,6 +430,7 @@ impl Scheduler {
             join(&estimates, &mut assignments, self.plan.workers.iter().copied().zip(finish).collect(), scheduler, now);
         }
         self.plan.left = left;
+        self.ahead.searching = false;
         Ok(assignments)
     }
 
@@ -464,17 +468,4 @@ fn of(assignments: &[Assignment], worker: usize) -> impl Iterator<Item = usize> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_phases_serve_those_who_run_dry() {
-        let costs = Costs::new(3, vec![5, 5, NEVER, 5, 5, 5]).unwrap();
-        let workers = [0, 1, 2];
-        let places = |finish: [Cost; 3], task: usize, until: Cost| candidates(&workers, &finish, &[task], &costs, until);
-        assert_eq!(places([100, 20, 90], 1, 30), [1], "the others hold much");
-        assert_eq!(places([100, 20, 10], 0, 30), [1, 2]);
-        assert_eq!(places([100, 90, 10], 0, 30), [0, 1, 2], "the dry one can't run it");
-        assert_eq!(places([100, 40, 50], 1, 40), [0, 1, 2], "a phase of full length");
-    }
-}
+mod tests;

@@ -234,7 +234,7 @@ impl Coordinator {
             }
             if let (Some(arrival), None) = (arrival, self.arrival) {
                 let at = self.begun.saturating_add(self.pace.ticks(arrival));
-                self.arrival = Some(self.node.set_timer(at.max(self.node.now())));
+                self.arrival = Some(self.node.expect_at(at.max(self.node.now())));
             }
         }
         if grant.answers == 0 && !grant.ended {

@@ -72,7 +72,7 @@ pub async fn execute(
     let seat = seat(&node, begun)?;
     let mut program = Program {
         begun,
-        executor: if pace.by_model { executor } else { executor.executing_short_tasks() },
+        executor: if pace.by_model { executor } else { executor.executing_short_tasks(&pace) },
         seat,
         work,
         pace,

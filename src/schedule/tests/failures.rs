@@ -39,6 +39,19 @@ fn an_answer_too_large_to_be_sent_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_trace_longer_than_a_message_comes_in_pieces() {
+    let trace = |largest_answer| {
+        let options = Options { largest_answer, trace: true, ..Options::default() };
+        let outcome = run("steal", &fitted("steal", 5), Model::default(), &options, Fibonacci { cost: 1_000_000 }, &|| Roots::One(12));
+        outcome.unwrap().nodes.into_iter().map(|node| node.trace).collect::<Vec<_>>()
+    };
+    let whole = trace(Options::default().largest_answer);
+    assert!(whole.iter().all(|trace| trace.len() > 20), "{:?}", whole.iter().map(Vec::len).collect::<Vec<_>>());
+    // Reports must fit, in which a trace was before.
+    assert_eq!(trace(2_000), whole);
+}
+
+#[test]
 fn the_loss_of_a_rank_ends_the_run() {
     for scheduler in schedulers() {
         let model = Model { rules: Rules::seeded(1).lose(RankId::new(2), 3_000_000), ..Model::default() };

@@ -159,7 +159,6 @@ fn an_answer_does_not_wait_behind_a_long_task() {
 
 #[test]
 fn answers_are_parted_where_they_are_too_large_for_one_message() {
-    // The report with the trace must fit as well.
     let largest_answer = 40_000;
     let options = Options { largest_answer, ..Options::default() };
     let mut children = vec![(SHORT, 5_000); 200];

@@ -162,8 +162,9 @@ impl State {
         self.progress = true;
     }
 
+    /// Whether something goes on here, or is known to happen later, that the watchdog waits for.
     pub fn is_working(&self) -> bool {
-        self.pool.is_busy() || self.slices.is_busy()
+        self.pool.is_busy() || self.slices.is_busy() || self.run.as_ref().is_some_and(|run| run.expected > since(self.began))
     }
 
     pub fn has_room(&self) -> bool {

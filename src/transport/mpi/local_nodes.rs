@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::{Inbox, covers};
 use crate::transport::timers::Timers;
-use crate::transport::{Event, Interest, Scope};
+use crate::transport::{Event, Interest, Scope, Ticks};
 
 /// One run of the world, on this rank.
 pub(super) struct Run {
@@ -20,6 +20,8 @@ pub(super) struct Run {
     pub received: u64,
     /// Each with its local node.
     pub timers: Timers<(usize, Scope)>,
+    /// When the last of what is known to happen by itself will have happened.
+    pub expected: Ticks,
     /// Number of the last timer or piece of work.
     last: u64,
 }
@@ -58,7 +60,7 @@ impl Run {
         let local_node = |node| LocalNode { node, inbox: Inbox::default(), waits: Waits::Nothing, full: false, turn: false, dirty: true };
         let sent = vec![0; overlay.placement.ranks() as usize];
         let local_nodes = nodes.into_iter().map(local_node).collect();
-        Run { number, overlay, local_nodes, sent, received: 0, timers: Timers::default(), last: 0 }
+        Run { number, overlay, local_nodes, sent, received: 0, timers: Timers::default(), expected: 0, last: 0 }
     }
 
     /// A new number for a timer or a piece of work.

@@ -176,4 +176,11 @@ impl Transport for MpiPort {
     fn progressed(&self) {
         self.carrier.state.borrow_mut().progressed();
     }
+
+    fn expects(&self, at: Ticks) {
+        let mut state = self.carrier.state.borrow_mut();
+        if let Some(run) = self.run_in(&mut state) {
+            run.expected = run.expected.max(at);
+        }
+    }
 }

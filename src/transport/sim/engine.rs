@@ -119,7 +119,9 @@ impl<T> Engine<T> {
             match due {
                 Due::Deliver(message) => state.deliver(overlay, message),
                 Due::Leave(message) => state.leave(overlay, message),
+                Due::LeaveHost(message) => state.leave_host(overlay, message),
                 Due::Head(message) => state.head(overlay, message),
+                Due::ReachRank(message) => state.reach_rank(overlay, message),
                 Due::Hop(message, node) => state.forward(overlay, message, node),
                 Due::Wake(node) => state.woken(node),
                 Due::Timer(node) => {
@@ -220,6 +222,7 @@ impl<T> Engine<T> {
         let rank = self.shared.overlay.placement.rank_of(node);
         let (Step::More { spent } | Step::Done { spent, .. }) = &step;
         let until = now.saturating_add(state.scaled(rank, *spent).max(1));
+        slices.spent = slices.spent.saturating_add((*spent).max(1));
         state.nodes[node as usize].clock = until;
         state.progressed(until);
         match step {
@@ -228,7 +231,7 @@ impl<T> Engine<T> {
                 rest.slices.push_front(slices);
             }
             Step::Done { output, .. } => {
-                let finished = Finished { work: slices.work, output, began, ended: until, needed: Needed::all(until - began) };
+                let finished = Finished { work: slices.work, output, began, ended: until, needed: Needed::all(slices.spent) };
                 let ended = Ended { node, scope: slices.scope, finished, opaque: false };
                 state.calendar.enter(until, Due::Finish(Box::new(ended)));
                 drop(state);
@@ -291,7 +294,9 @@ impl<T> Engine<T> {
         let ended = began.saturating_add(took);
         state.running += 1;
         state.progressed(began);
-        let finished = Finished { work: work.work, output, began, ended, needed: Needed::all(took) };
+        // Everything takes a tick.
+        let needed = Needed { processor: meter.computed.max(u64::from(meter.slept == 0)), asleep: meter.slept };
+        let finished = Finished { work: work.work, output, began, ended, needed };
         let due = Due::Finish(Box::new(Ended { node: work.node, scope: work.scope, finished, opaque: true }));
         state.calendar.enter(ended, due);
     }

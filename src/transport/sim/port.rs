@@ -168,7 +168,7 @@ impl Transport for SimPort {
                     state.calendar.enter(at, Due::Submit(Box::new(Opaque { node: me, scope, work, job })));
                 }
                 Job::Sliced(job) => {
-                    let slices = Slices { scope, work, job, began: None };
+                    let slices = Slices { scope, work, job, began: None, spent: 0 };
                     state.node(me).rest.get_or_insert_default().slices.push_back(slices);
                 }
             }
@@ -177,7 +177,8 @@ impl Transport for SimPort {
     }
 
     fn worker(&self) -> Box<dyn Worker> {
-        Box::new(OwnWork(SimPort { node: self.node, shared: self.shared.clone() }))
+        let port = SimPort { node: self.node, shared: self.shared.clone() };
+        Box::new(OwnWork { port, computed: 0, slept: 0 })
     }
 
     fn shelf(&self) -> Option<&RefCell<Shelf>> {
@@ -187,20 +188,31 @@ impl Transport for SimPort {
     fn progressed(&self) {
         self.with((), |state, me| state.progressed(state.time_of(me)));
     }
+
+    fn expects(&self, at: Ticks) {
+        self.with((), |state, me| state.progressed(at.max(state.time_of(me))));
+    }
 }
 
 /// Work that a node's program does itself: it passes on the node's own clock.
-struct OwnWork(SimPort);
+struct OwnWork {
+    port: SimPort,
+    /// At speed 1.
+    computed: Ticks,
+    slept: Ticks,
+}
 
 impl Worker for OwnWork {
     fn checkpoint(&mut self) {}
 
     fn charge(&mut self, ticks: Ticks) {
-        self.0.charge(ticks);
+        self.computed = self.computed.saturating_add(ticks);
+        self.port.charge(ticks);
     }
 
     fn sleep(&mut self, ticks: Ticks) {
-        self.0.with((), |state, me| {
+        self.slept = self.slept.saturating_add(ticks);
+        self.port.with((), |state, me| {
             let clock = state.time_of(me).saturating_add(ticks);
             state.node(me).clock = clock;
             state.progressed(clock);
@@ -209,5 +221,13 @@ impl Worker for OwnWork {
 
     fn spin(&mut self, ticks: Ticks) {
         self.charge(ticks);
+    }
+
+    fn asleep(&self) -> Ticks {
+        self.slept
+    }
+
+    fn computed(&self) -> Option<Ticks> {
+        Some(self.computed)
     }
 }

@@ -30,8 +30,12 @@ pub(super) enum Due {
     Deliver(Message),
     /// A message leaves its node (only where messages contend).
     Leave(Message),
-    /// The first byte of a message is at its destination's port (switched, with contention).
+    /// A message has got its rank's port, and comes to the one that its host's ranks share (measured).
+    LeaveHost(Message),
+    /// The first byte of a message is at its destination's port (switched with contention, and measured).
     Head(Message),
+    /// A message has got the port of its destination's host, and comes to the rank's (measured).
+    ReachRank(Message),
     /// A message is wholly at a node on its route (hops, with contention).
     Hop(Message, NodeId),
     /// The world catches up with a node's own clock.
@@ -66,6 +70,8 @@ pub(super) struct Slices {
     pub work: WorkId,
     pub job: Box<dyn Sliced>,
     pub began: Option<Ticks>,
+    /// Time that its slices would have taken a rank of speed 1.
+    pub spent: Ticks,
 }
 
 /// A rank's workers and the work that waits for them.

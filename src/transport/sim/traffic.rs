@@ -2,19 +2,21 @@
 
 use log::{Level, log_enabled, trace};
 
-use super::links::reserve;
+use super::links::{Way, reserve};
+use super::measured::Measured;
 use super::network::{Link, Network};
 use super::state::{Due, State};
-use crate::topology::{NodeId, Overlay, Placement, RankId};
+use crate::topology::{NodeId, Overlay, Placement};
 use crate::transport::{Envelope, Event, Message, Ticks, wire};
 
 fn size(message: &Message) -> u64 {
     (wire::HEADER + message.body.len()) as u64
 }
 
-/// The ranks of a message's sender and receiver.
-fn ranks_of(overlay: &Overlay, message: &Message) -> (RankId, RankId) {
-    (overlay.placement.rank_of(message.envelope.src), overlay.placement.rank_of(message.envelope.dst))
+/// A message's way through a measured network.
+fn way<'a>(measured: &'a Measured, overlay: &Overlay, message: &Message) -> Way<'a> {
+    let rank_of = |node| overlay.placement.rank_of(node);
+    Way { measured, from: rank_of(message.envelope.src), to: rank_of(message.envelope.dst), bytes: size(message) }
 }
 
 /// Returns true if two nodes share a rank, so that nothing between them needs the network.
@@ -60,9 +62,15 @@ impl State {
     pub fn leave(&mut self, overlay: &Overlay, message: Message) {
         match self.links.network {
             Network::Measured(ref measured) => {
-                let (measured, bytes, (from, to)) = (measured.clone(), size(&message), ranks_of(overlay, &message));
-                let head = self.links.leave_measured(&measured, from, to, self.now, bytes);
-                self.calendar.enter(head, Due::Head(message));
+                let measured = measured.clone();
+                let way = way(&measured, overlay, &message);
+                let start = self.links.leave_rank(&way, self.now);
+                if way.shares_ports() && start > self.now {
+                    self.calendar.enter(start, Due::LeaveHost(message));
+                } else {
+                    let head = self.links.leave_host(&way, start);
+                    self.calendar.enter(head, Due::Head(message));
+                }
             }
             Network::Zero => self.arrive(message, self.now.saturating_add(1)),
             Network::Switched(link) => {
@@ -80,12 +88,32 @@ impl State {
         }
     }
 
+    /// A message has got its rank's port, and comes to that of its host.
+    pub fn leave_host(&mut self, overlay: &Overlay, message: Message) {
+        let Network::Measured(measured) = &self.links.network else { return self.arrive(message, self.now) };
+        let measured = measured.clone();
+        let head = self.links.leave_host(&way(&measured, overlay, &message), self.now);
+        self.calendar.enter(head, Due::Head(message));
+    }
+
+    /// A message has got its destination's host's port, and comes to that of the rank.
+    pub fn reach_rank(&mut self, overlay: &Overlay, message: Message) {
+        let Network::Measured(measured) = &self.links.network else { return self.arrive(message, self.now) };
+        let measured = measured.clone();
+        let at = self.links.reach_rank(&way(&measured, overlay, &message), self.now);
+        self.arrive(message, at);
+    }
+
     /// The beginning of a message is at its destination's port.
     pub fn head(&mut self, overlay: &Overlay, message: Message) {
         if let Network::Measured(measured) = &self.links.network {
-            let (measured, bytes, (from, to)) = (measured.clone(), size(&message), ranks_of(overlay, &message));
-            let at = self.links.arrive_measured(&measured, from, to, self.now, bytes);
-            return self.arrive(message, at);
+            let measured = measured.clone();
+            let start = self.links.reach_host(&way(&measured, overlay, &message), self.now);
+            match start > self.now {
+                true => self.calendar.enter(start, Due::ReachRank(message)),
+                false => self.reach_rank(overlay, message),
+            }
+            return;
         }
         let Network::Switched(link) = self.links.network else { return self.arrive(message, self.now) };
         let busy = link.transmission(size(&message));

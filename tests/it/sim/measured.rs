@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use equipoise::node::Ticks;
 use equipoise::topology::{HostId, Hosts};
-use equipoise::transport::sim::{Measured, MeasuredLink, Rendezvous};
+use equipoise::transport::sim::{Measured, MeasuredLink, Network, Rendezvous};
 
 use super::*;
 
@@ -70,6 +70,41 @@ fn ranks_of_a_host_share_its_port_if_the_link_is_shared() {
     let sent = [(0, 2, 100), (1, 3, 100), (0, 1, 100)];
     assert_eq!(arrivals(cluster(false), &sent), [1100, 1100, 300]);
     assert_eq!(arrivals(cluster(true), &sent), [1100, 1200, 300]);
+}
+
+#[test]
+fn a_message_does_not_overtake_one_that_waits_for_consent() {
+    let far = |rendezvous, shared| {
+        let link = MeasuredLink { latency: 1_000, per_byte: 1_000, rendezvous, shared, ..MeasuredLink::default() };
+        let network = Measured {
+            name: "far.toml".into(),
+            hosts: Hosts::from_names(&["a", "a", "b", "b", "c"].map(String::from)),
+            speeds: Vec::new(),
+            within: link,
+            between: Some(link),
+            pairs: BTreeMap::new(),
+        };
+        Model { network: network.network(), ..Model::default() }
+    };
+    for shared in [false, true] {
+        let waits = far(Some(Rendezvous { bytes: 200, latency: 10_000 }), shared);
+        // The long one begins to arrive at 11,000; the short one, which needs no consent, is behind it. Messages to others are not.
+        assert_eq!(arrivals(waits, &[(0, 2, 200), (0, 2, 100), (0, 4, 100)]), [11_200, 11_300, 1_400]);
+        assert_eq!(arrivals(far(None, shared), &[(0, 2, 200), (0, 2, 100), (0, 4, 100)]), [1_200, 1_300, 1_400]);
+    }
+}
+
+#[test]
+fn a_port_that_is_wanted_later_is_open_to_others_until_then() {
+    // The second message has its own rank's port at 1000 only; meanwhile that of the host passes the other rank's.
+    assert_eq!(arrivals(cluster(true), &[(0, 2, 1_000), (0, 2, 1_000), (1, 3, 100)]), [2_000, 3_100, 2_100]);
+    // The same where messages arrive: node 2 hears from its own host while the message from host c waits for the port of host b.
+    let mut model = cluster(true);
+    if let Network::Measured(measured) = &model.network {
+        model.network = Measured { pairs: BTreeMap::new(), ..(**measured).clone() }.network();
+    }
+    let sent = [(0, 3, 1_000), (4, 2, 1_000), (3, 2, 1_000), (3, 2, 1_000)];
+    assert_eq!(arrivals(model, &sent), [2_000, 3_100, 1_100, 2_100]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::record;
 /// # Errors
 /// If it cannot be read, or is of none of the known forms.
 pub fn read(past: &mut Past, path: &Path) -> io::Result<()> {
-    let text = std::fs::read(path)?;
+    let text = super::whole(path)?;
     if text.starts_with(b"Seq\t") {
         return past.read_file(path);
     }

@@ -9,8 +9,8 @@ pub mod record;
 pub mod write;
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use equipoise::topology::RankId;
@@ -39,6 +39,33 @@ pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found.into_iter().map(|(_, _, path)| path).collect())
+}
+
+/// Opens a file of records or a log. A device may have no end, and is none.
+///
+/// # Errors
+/// If it cannot be opened, or is neither a regular file nor a pipe.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Asked before it is opened, since to open a device may do something.
+    let kind = fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_fifo() && !kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is neither a regular file nor a pipe"));
+    }
+    File::open(path)
+}
+
+/// All that a log or a list of costs has.
+///
+/// # Errors
+/// As [`open`], and if it is longer than 1 GiB.
+pub fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST_BYTES: u64 = 1 << 30;
+    let mut bytes = Vec::new();
+    open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        ..=MOST_BYTES => Ok(bytes),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is longer than 1 GiB")),
+    }
 }
 
 /// Rank and job of a file of records.

@@ -1,7 +1,6 @@
 //! Results of earlier jobs on the list, from their records.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -179,7 +178,7 @@ impl Past {
 /// # Errors
 /// If it cannot be read.
 pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
-    let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut reader = BufReader::with_capacity(1 << 16, super::open(path)?);
     let (mut line, mut is_first, mut torn, mut is_parallels) = (Vec::new(), true, 0, false);
     loop {
         line.clear();
@@ -229,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_finished_is_not_run_again() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = File::create(folder.path().join("rank-0.log")).unwrap();
+        let mut file = std::fs::File::create(folder.path().join("rank-0.log")).unwrap();
         file.write_all(record::header().as_bytes()).unwrap();
         for (seq, state) in [(1, State::Done), (2, State::Failed), (3, State::Again), (4, State::Skipped)] {
             file.write_all(&line(seq, state, 1.0, "x")).unwrap();

@@ -258,12 +258,12 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     let site = Site::of(world, spec.seed)?;
     // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
     // the same.
-    let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
+    let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, u64::from(spec.repeat.max(1))) };
     let combined = |case| spec.contenders.iter().map(|contender| Combination::new(contender, case, spec.plain)).collect::<Vec<_>>();
     let mut cases: Vec<Vec<Combination>> = spec.cases.iter().map(combined).collect();
     let combinations = spec.cases.len() * spec.contenders.len();
-    let rounds = unmeasured + measured + u32::from(spec.trace);
-    let phases = combinations as u64 * u64::from(rounds);
+    let rounds = unmeasured + measured + u64::from(spec.trace);
+    let phases = combinations as u64 * rounds;
     let mut done = 0;
     'rounds: for round in 0..rounds {
         let is_traced = round >= unmeasured + measured;

@@ -47,17 +47,17 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     if !spec.speeds.is_empty() && spec.speeds.len() != ranks {
         return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", spec.speeds.len())));
     }
-    let measured = spec.repeat.unwrap_or(1).max(1);
+    let measured = u64::from(spec.repeat.unwrap_or(1).max(1));
     let contenders = spec.contenders.len();
     // On real ranks the first run pays for connections and threads: where runs are repeated, the first round does not count.
-    let unmeasured = u32::from(spec.repeat.is_some() && !world.is_simulated());
+    let unmeasured = u64::from(spec.repeat.is_some() && !world.is_simulated());
     let rounds = unmeasured + measured;
-    let runs = u64::from(rounds) * contenders as u64;
+    let runs = rounds * contenders as u64;
     let mut courses: Vec<Vec<Measured>> = spec.contenders.iter().map(|_| Vec::new()).collect();
     let overlay = equipoise::agreement::one_node_per_rank(world)?;
     let mut done = 0;
     'rounds: for round in 0..rounds {
-        let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured).into());
+        let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured));
         world.reseed(seed);
         let Some((work, first)) = unless_interrupted(world, |world| begin(world, spec, seed))? else { break };
         let pace = pace(world, seed);
@@ -118,7 +118,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
 fn begin(world: &mut World, spec: &IndependentSpec, seed: u64) -> Result<(Arc<dyn Independent>, Option<Round>)> {
     let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
     let problem = if spec.workload.is_made_by_one() {
-        settle::from_first(world, || spec.workload.problem(&setting))?
+        settle::worked_out_by_first(world, spec.workload.maker(setting))?
     } else {
         spec.workload.problem(&setting)?
     };

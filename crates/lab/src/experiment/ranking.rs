@@ -52,10 +52,10 @@ pub enum Compared {
 
 /// The order in which a round measures the contenders: each comes first in its turn, and the others after it in an order given by the seed, so that
 /// no contender always follows the same one. The same on all ranks.
-pub fn turns(contenders: usize, round: u32, seed: u64) -> Vec<usize> {
+pub fn turns(contenders: usize, round: u64, seed: u64) -> Vec<usize> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(round.into());
-    let first = round as usize % contenders.max(1);
+    random.set_stream(round);
+    let first = (round % contenders.max(1) as u64) as usize;
     let mut others: Vec<usize> = (0..contenders).filter(|contender| *contender != first).collect();
     others.shuffle(&mut random);
     (0..contenders).take(1).map(|_| first).chain(others).collect()

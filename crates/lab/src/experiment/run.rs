@@ -73,20 +73,22 @@ const APART: u32 = equipoise::node::epochs::APART;
 /// `prepare`.
 pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let site = Site::of(world, spec.seed)?;
-    let measured = spec.repeat.unwrap_or(1).max(1);
+    let measured = u64::from(spec.repeat.unwrap_or(1).max(1));
     let contenders = spec.contenders.len();
-    let mut courses: Vec<Course> = spec.contenders.iter().map(|_| Course::new()).collect();
+    let speeds: Vec<f64> =
+        world.as_simulation().map(|world| world.model().speeds.iter().map(|speed| speed.value()).collect()).unwrap_or_default();
+    let mut courses: Vec<Course> = spec.contenders.iter().map(|_| Course::new(&speeds)).collect();
     let mut plains = Vec::new();
     let (processors, is_simulated) = (world.ranks().saturating_mul(spec.workers), world.is_simulated());
     let prepared = |seed| spec.workload.prepare(&Setting { seed, processors, is_simulated });
     let is_warmed_up = spec.repeat.is_some() && !is_simulated && prepared(spec.seed)?.measured().is_none();
-    let unmeasured = u32::from(is_warmed_up);
-    let runs = u64::from(unmeasured + measured) * contenders as u64;
+    let unmeasured = u64::from(is_warmed_up);
+    let runs = (unmeasured + measured) * contenders as u64;
     let mut done = 0;
     'rounds: for round in 0..unmeasured + measured {
         // An unmeasured round has the number of the first measured one.
         let number = round.saturating_sub(unmeasured);
-        let seed = spec.seed.wrapping_add(number.into());
+        let seed = spec.seed.wrapping_add(number);
         world.reseed(seed);
         let workload = prepared(seed)?;
         progress(done, runs, "the plain program");

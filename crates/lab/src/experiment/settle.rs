@@ -1,6 +1,6 @@
 //! Agreement of all ranks before a run, by [`equipoise::agreement`]: a topology whose file rank 0 reads, and equal options on all ranks.
 
-pub use equipoise::agreement::{agree, difference, from_first, from_rank};
+pub use equipoise::agreement::{agree, difference, from_first, from_rank, on_worker, worked_out_by_first};
 use equipoise::balance::{self, Chosen};
 use equipoise::error::{Error, Result};
 use equipoise::load::Link;

@@ -11,7 +11,7 @@ use super::gantt;
 use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
 use crate::experiment::division::{Activity, GanttBar, GanttRow};
-use crate::experiment::spread::{Answer, LayersRecord};
+use crate::experiment::spread::{Answer, FailedBaseline, LayersRecord};
 
 /// Maximum number of ranks, and of links, that are listed for people.
 pub(super) const LISTED: usize = 32;
@@ -154,6 +154,9 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
         && *silent > 0
     {
         line("", format!("nothing was written on {} of {}", whole(*silent), several(*shares, "share")));
+    }
+    for FailedBaseline { name, why } in &record.baselines_failed {
+        line(name, format!(" failed: {why}"));
     }
     for baseline in &record.baselines {
         line(&baseline.name, format!(" {} ({} of the division's)", seconds(baseline.makespan), three(baseline.ratio)));

@@ -218,6 +218,7 @@ pub(super) mod tests {
             split: vec![split(0.0, 1.05, 0.0, 0.05), split(0.2, 0.8, 0.1, 0.0)],
             links: vec![LinkRecord { from: RankId::FIRST, to: RankId::new(1), bytes: 400, startup: 1e-6, seconds_per_byte: 1e-8 }],
             baselines: vec![Baseline { name: "equal shares".into(), makespan: 1.32, ratio: 1.2 }],
+            baselines_failed: Vec::new(),
             why: None,
             charts: vec![
                 [timeline(&[], &[(0.0, 1.0)]), timeline(&[], &[(0.0, 1.05)])],

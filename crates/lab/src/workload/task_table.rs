@@ -5,6 +5,7 @@
 //! are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`), and then it may have a fraction. Values may stand in quotes.
 //! Semicolons or tabs may stand instead of commas. What follows a `#` at the beginning of a line is a comment.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::decimal::Decimal;
@@ -149,8 +150,7 @@ impl Columns {
         let (mut unit, mut names) = (None, Vec::new());
         for head in &heads {
             let head = head.to_ascii_lowercase();
-            let in_unit =
-                head.strip_prefix("work").and_then(|rest| rest.trim().trim_matches(['_', '(', ')', '[', ']']).parse::<TimeUnit>().ok());
+            let in_unit = unit_of_work(&head);
             unit = unit.or(in_unit);
             names.push(if in_unit.is_some() { "work".to_string() } else { head });
         }
@@ -185,11 +185,21 @@ impl Columns {
     }
 }
 
+/// The unit that a column's name gives, as `work_us`, `work (us)` and `work[us]` do. What goes on with a letter is another name: `works` are not seconds.
+fn unit_of_work(head: &str) -> Option<TimeUnit> {
+    let rest = head.strip_prefix("work")?;
+    let parted = rest.starts_with(|c: char| c.is_whitespace() || ['_', '(', '['].contains(&c));
+    rest.trim().trim_matches(['_', '(', ')', '[', ']']).parse().ok().filter(|_| parted)
+}
+
 /// The line on which a record begins: its position is before the empty lines and comments in front of it.
 fn line_of(text: &str, position: &csv::Position) -> u64 {
     let from = usize::try_from(position.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or_default();
     position.line() + from.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() as u64
 }
+
+/// A line behind the last, which no table has.
+const END: &str = "\n\u{1}end\u{1}\n";
 
 /// The records of a table whose values are separated by what separates those of its first line.
 fn records(text: &str) -> Result<Vec<Line>, String> {
@@ -201,8 +211,8 @@ fn records(text: &str) -> Result<Vec<Line>, String> {
         .comment(Some(b'#'))
         .delimiter(separator)
         .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
-    let mut records = Vec::new();
+        .from_reader(text.as_bytes().chain(END.as_bytes()));
+    let mut records: Vec<Line> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|why| format!(": {why}"))?;
         let number = record.position().map_or(0, |position| line_of(text, position));
@@ -212,7 +222,11 @@ fn records(text: &str) -> Result<Vec<Line>, String> {
             records.push((number, values));
         }
     }
-    Ok(records)
+    // A quote that is not closed takes in all that follows, and so the end.
+    match records.pop() {
+        Some((_, values)) if values == [END.trim()] => Ok(records),
+        last => Err(format!(", line {}: a quote is not closed", last.map_or(0, |(line, _)| line))),
+    }
 }
 
 #[cfg(test)]
@@ -228,6 +242,23 @@ mod tests {
         let run = parse("work, rank ,bytes\n# measured on a Tuesday\n7,2,100\n9,0,0\n\n  \n1,2,5\n", None, &[]).unwrap();
         assert_eq!((run.ranks, rows(&run), run.seconds_per_unit), (3, vec![(0, 9, 0), (2, 7, 100), (2, 1, 5)], None));
         assert_eq!(parse("rank,work\n0,18446744073709551615\n", None, &[]).unwrap().tasks[0].work, u64::MAX);
+    }
+
+    #[test]
+    fn a_quote_is_closed_and_a_column_is_called_work() {
+        for (text, why) in [
+            ("rank,work\n0,1\n0,\"2", ", line 3: a quote is not closed"),
+            ("rank,work\n0,1\n0,\"2\n", ", line 3: a quote is not closed"),
+            ("rank,work\n0,\"1\n0,2\n", ", line 2: a quote is not closed"),
+            ("rank,works\n0,1\n", ", line 1: there is no column work; it is to name rank, work and, if need be, bytes"),
+            ("rank,workus\n0,1\n", ", line 1: there is no column work; it is to name rank, work and, if need be, bytes"),
+        ] {
+            assert_eq!(parse(text, None, &[]).unwrap_err(), why, "{text:?}");
+        }
+        for head in ["work_us", "work (us)", "work[us]", "Work us"] {
+            let run = parse(&format!("rank,{head}\n0,\"7\"\n"), None, &[]).unwrap();
+            assert_eq!((run.tasks[0].work, run.seconds_per_unit), (7000, Some(1e-9)), "{head}");
+        }
     }
 
     #[test]

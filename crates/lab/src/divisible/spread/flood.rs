@@ -159,7 +159,7 @@ impl Part {
     /// Deals with events until then; messages are kept.
     async fn wait(&mut self, until: Ticks) -> Result<()> {
         if self.node.now() < until {
-            self.node.set_timer(until);
+            self.node.expect_at(until);
         }
         while self.node.now() < until {
             let message = self.next_event().await?;

@@ -36,8 +36,9 @@ impl Round {
         Round { costs, arrivals, known, sequential, optimum, judgement, mean_cost }
     }
 
-    /// Checks that the claimed optimum is not below the lower bound nor above a heuristic.
+    /// Checks that times don't overflow, and that the claimed optimum is not below the lower bound nor above a heuristic.
     pub fn is_sound(&self) -> Result<()> {
+        self.fits()?;
         let Some(optimum) = self.optimum else { return Ok(()) };
         let Judgement { lower_bound, earliest_completion, min_min, sufferage } = self.judgement;
         let cycles = |cost: Cost| cost as f64 / CYCLE as f64;
@@ -49,6 +50,23 @@ impl Round {
             Some(reached) if optimum > reached => refuse(format!("is above {}, which a simple heuristic reaches", cycles(reached))),
             _ => Ok(()),
         }
+    }
+
+    /// Checks that the time of all tasks one after the other, each where it takes longest, can be counted in ticks. Half of what can be counted is
+    /// left to searches, and to estimates that are wrong.
+    fn fits(&self) -> Result<()> {
+        const MOST: u128 = Cost::MAX as u128 / 2;
+        let dearest = |row: &[Cost]| row.iter().filter(|cost| **cost != equipoise::load::NEVER).max().copied().unwrap_or(0);
+        let last = self.arrivals.last().copied().unwrap_or(0);
+        let all = self.costs.rows().map(|row| u128::from(dearest(row))).sum::<u128>() + u128::from(last);
+        if all <= MOST {
+            return Ok(());
+        }
+        let cycles = |cost: u128| cost as f64 / CYCLE as f64;
+        let what =
+            if self.arrivals.is_empty() { "the tasks, each on its slowest rank," } else { "arrivals and tasks, each on its slowest rank," };
+        let why = format!(": {what} take {:.3e} cycles together; more than {:.3e} cannot be counted", cycles(all), cycles(MOST));
+        Err(Error::input("workload", why))
     }
 }
 

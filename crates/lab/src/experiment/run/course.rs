@@ -1,10 +1,11 @@
 //! The measurements of one scheduler over all rounds, and the bounds that all schedulers share.
 
-use super::{APART, RunSpec, SchedulerContender};
+use super::{RunSpec, SchedulerContender};
 use crate::experiment::responses::Overload;
+use crate::experiment::settle;
 use crate::workload::graphs::{Number, Prepared};
 use equipoise::error::{Error, Result};
-use equipoise::node::{self, Event, Node, Ticks};
+use equipoise::node::{self, Ticks};
 use equipoise::schedule::{Graph, NodeReport, RunResult, Summary, accounting};
 use equipoise::transport::world::World;
 
@@ -22,6 +23,10 @@ pub(super) struct Course {
     pub counting: u64,
     pub unit: Ticks,
     pub known: Option<Number>,
+    /// Sum of the tasks' times in the first measured round.
+    pub work: Ticks,
+    /// Speeds of simulated ranks; empty if all are 1.
+    speeds: Vec<f64>,
 }
 
 /// The plain program's answer and time.
@@ -71,7 +76,13 @@ pub(super) fn plain_program(world: &mut World, workload: &Prepared) -> Result<Pl
     let measured = node::run(world, &overlay, |node| {
         let workload = workload.clone();
         async move {
-            let measured = if node.me() == 0 { measure(&node.epoch(APART), workload).await? } else { None };
+            let measured = match node.me() {
+                0 => {
+                    let (answer, took) = settle::on_worker(&node, move || workload.sequential()).await?;
+                    answer.map(|answer| (answer, took))
+                }
+                _ => None,
+            };
             node.everyone().barrier(&node).await?;
             Ok(measured)
         }
@@ -79,24 +90,9 @@ pub(super) fn plain_program(world: &mut World, workload: &Prepared) -> Result<Pl
     Ok(measured.into_iter().find_map(|(_, plain)| plain))
 }
 
-async fn measure(node: &Node, workload: Prepared) -> Result<Plain> {
-    node.start(move |_| workload.sequential());
-    loop {
-        match node.next_event().await {
-            Event::Finished { finished, .. } => {
-                let took = finished.ended - finished.began;
-                let answer = finished.output.downcast::<Option<Number>>();
-                let answer = answer.map_err(|_| Error::Failed("the plain program's answer is no number".into()))?;
-                return Ok(answer.map(|answer| (answer, took)));
-            }
-            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
-        }
-    }
-}
-
 impl Course {
-    pub fn new() -> Course {
+    /// Of ranks of these speeds; empty if all are 1.
+    pub fn new(speeds: &[f64]) -> Course {
         Course {
             first: None,
             summaries: Vec::new(),
@@ -106,6 +102,8 @@ impl Course {
             counting: 0,
             unit: 1,
             known: None,
+            work: 0,
+            speeds: speeds.to_vec(),
         }
     }
 
@@ -147,11 +145,13 @@ impl Course {
         if outcome.gave_up && self.overload.is_none() {
             self.overload = Some(Overload::of(&outcome.graphs, self.unit));
         }
-        self.summaries.push(Summary::of(&outcome.nodes, outcome.makespan));
+        let summary = Summary::at_speeds(&outcome.nodes, outcome.makespan, &self.speeds);
         if self.first.is_none() {
+            self.work = summary.sequential;
             self.known = known;
             self.first = Some(outcome);
         }
+        self.summaries.push(summary);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! The known answer of a workload, worked out before its runs.
 
-use super::APART;
+use crate::experiment::settle;
 use crate::workload::graphs::Prepared;
-use equipoise::error::{Error, Result};
-use equipoise::node::{self, Event};
+use equipoise::error::Result;
+use equipoise::node;
 use equipoise::transport::world::World;
 
 /// Works it out, if it takes an algorithm: on real ranks on a worker of the first, since others wait meanwhile.
@@ -17,15 +17,7 @@ pub fn work_out(world: &mut World, workload: &Prepared) -> Result<()> {
         let workload = workload.clone();
         async move {
             if node.me() == 0 {
-                let apart = node.epoch(APART);
-                apart.start(move |_| workload.known());
-                loop {
-                    match apart.next_event().await {
-                        Event::Finished { .. } => break,
-                        Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-                        Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
-                    }
-                }
+                settle::on_worker(&node, move || workload.known()).await?;
             }
             node.everyone().barrier(&node).await
         }

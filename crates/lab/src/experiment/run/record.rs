@@ -44,20 +44,20 @@ pub struct RunRecord {
     pub known: Option<Number>,
     /// From the first submission to the last answer.
     pub makespan: f64,
-    /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times. Efficiency, bound and gain are
-    /// all taken from it.
+    /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times, on the fastest of ranks of unequal
+    /// speeds. Efficiency, bound and gain are all taken from it.
     pub sequential: f64,
     /// Whether it is the plain program's.
     pub sequential_is_plain: bool,
     /// Sum of the tasks' times.
     pub work: f64,
-    /// Sequential time over makespan and workers.
+    /// Sequential time over makespan and workers; of ranks of unequal speeds each counts as its speed relative to the fastest.
     pub efficiency: f64,
     /// Time of the longest task, and of the longest chain of dependent tasks: the minimum over the schedulers. 0 where tasks can be split.
     pub largest: f64,
     pub chain: f64,
-    /// Lower bound of the makespan: the maximum of these and of the sequential time divided by the workers, or by the cores where computing
-    /// workers share them. The same for all schedulers.
+    /// Lower bound of the makespan: the maximum of these and of the sequential time divided by the workers, by the sum of their speeds where
+    /// these are unequal, or by the cores where computing workers share them. The same for all schedulers.
     pub bound: f64,
     /// The bound over the makespan.
     pub bound_efficiency: f64,
@@ -131,7 +131,6 @@ impl RunRecord {
         let summary = course.summaries.first().ok_or_else(nothing)?.clone();
         let unit = course.unit as f64;
         let time = |ticks: Ticks| ticks as f64 / unit;
-        let work = nodes.iter().map(|node| node.needed).sum();
         let by_rank = |part: fn(&NodeReport) -> Ticks| {
             let mut sums = vec![0.0; site.ranks as usize];
             nodes.iter().for_each(|node| sums[node.rank.index()] += time(part(node)));
@@ -171,7 +170,7 @@ impl RunRecord {
             makespan: time(makespan),
             sequential: time(summary.sequential),
             sequential_is_plain: has_plain && site.network.is_none(),
-            work: time(work),
+            work: time(course.work),
             efficiency: summary.efficiency,
             largest: time(summary.largest),
             chain: time(summary.chain),

@@ -2,11 +2,15 @@ use super::course::{is_same, sound};
 use super::*;
 use equipoise::schedule::NodeReport;
 use equipoise::topology::Topology;
-use equipoise::transport::sim::{Model, Network};
+use equipoise::transport::sim::{Model, Network, Speed};
 
 /// The records of a workload on simulated ranks, one for each scheduler.
 pub(crate) fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
-    let mut world = World::simulated(ranks, Model { network: Network::Zero, ..Model::default() });
+    simulated_on(Model { network: Network::Zero, ..Model::default() }, workload, schedulers, ranks, repeat, trace)
+}
+
+fn simulated_on(model: Model, workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
+    let mut world = World::simulated(ranks, model);
     let contender = |name: &&str| {
         let scheduler = schedule::find(name)?;
         let topology: Topology = scheduler.default_topology(ranks);
@@ -27,6 +31,25 @@ fn a_chain_of_tasks_takes_its_length_whoever_schedules_it() {
         assert_eq!(record.gain, None);
         assert!((record.busy.iter().sum::<f64>() - 0.01).abs() < 1e-9);
         assert!((record.efficiency - 0.25).abs() < 0.003);
+    }
+}
+
+#[test]
+fn ranks_of_unequal_speeds_have_one_bound_that_none_undercuts() {
+    let names: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
+    let workload = "tree:levels=6,children=3,least=1,task=1ms,cost=spin";
+    let work = simulated(workload, &["static"], 4, None, false).unwrap()[0].work;
+    for speeds in [[8.0, 1.0, 1.0, 0.125], [1.0, 1.0, 1.0, 100.0], [0.5, 0.5, 0.5, 0.5]] {
+        let model =
+            Model { network: Network::Zero, speeds: speeds.iter().map(|speed| Speed::new(*speed).unwrap()).collect(), ..Model::default() };
+        let fastest = speeds.iter().copied().fold(0.0, f64::max);
+        let shared = work / speeds.iter().sum::<f64>();
+        for record in simulated_on(model, workload, &names, 4, None, false).unwrap() {
+            let name = &record.scheduler;
+            assert!((record.work - work / fastest).abs() < 1e-6 && record.sequential == record.work, "{name}: {} {work}", record.work);
+            assert!(record.bound >= shared * 0.999 && record.bound <= record.makespan, "{name}: {} {}", record.bound, record.makespan);
+            assert!((record.efficiency - shared / record.makespan).abs() < 1e-6 && record.bound_efficiency <= 1.0, "{name}");
+        }
     }
 }
 

@@ -27,6 +27,11 @@ struct Kept {
     /// The originator's rank.
     #[serde(default)]
     origin: RankId,
+    /// The simulated network with a digest of its links, and the speeds that were emulated; empty on real ranks as they are.
+    #[serde(default)]
+    network: String,
+    #[serde(default)]
+    speeds: String,
     costs: SpreadCosts,
 }
 
@@ -66,7 +71,16 @@ pub fn costs(
 fn keep(world: &World, setting: &SpreadSetting, costs: SpreadCosts) -> Kept {
     let hosts = world.hosts();
     let hosts = RankId::all(hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
-    Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, origin: setting.origin_rank, costs }
+    let seconds: Vec<String> = setting.pace.iter().map(|seconds| format!("{seconds}")).collect();
+    Kept {
+        kernel: setting.computation.name(),
+        topology: setting.overlay.topology.name(),
+        hosts,
+        origin: setting.origin_rank,
+        network: setting.network.clone(),
+        speeds: if seconds.is_empty() { String::new() } else { format!("{} s a byte", seconds.join(",")) },
+        costs,
+    }
 }
 
 fn read(file: &Path) -> Result<Option<Kept>> {
@@ -109,9 +123,15 @@ fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), Strin
         () if kept.kernel != here.kernel => differs("kernel", &kept.kernel, &here.kernel),
         () if kept.origin != here.origin => differs("origin", &kept.origin.to_string(), &here.origin.to_string()),
         () if kept.topology != here.topology => differs("topology", &kept.topology, &here.topology),
+        () if kept.network != here.network => differs("network", or_none(&kept.network), or_none(&here.network)),
+        () if kept.speeds != here.speeds => differs("--rate and --speeds", or_none(&kept.speeds), or_none(&here.speeds)),
         () if kept.hosts != here.hosts => differs("hosts", &kept.hosts.join(","), &here.hosts.join(",")),
         () => Ok(()),
     }
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
 }
 
 fn measured(world: &mut World, setting: &SpreadSetting, input: Option<&mut Input>) -> Result<Option<SpreadCosts>> {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use self::input::{FoundInput, Input, InputStream};
 use self::record::Made;
-pub use self::record::{Baseline, LayersRecord, LinkRecord, RankTimeline, Split, SpreadRecord};
+pub use self::record::{Baseline, FailedBaseline, LayersRecord, LinkRecord, RankTimeline, Split, SpreadRecord};
 pub use self::watched::SpreadProgress;
 use self::watched::Watched;
 use super::settle;
@@ -36,6 +36,7 @@ use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
 use equipoise::error::{Error, Result};
 use equipoise::node::{self, Event, Node};
 use equipoise::topology::{NodeId, Overlay, RankId};
+use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 
 /// Everything on the originator, as a baseline.
@@ -108,6 +109,10 @@ struct SpreadSetting {
     /// Layers of the distribution, if it is layered.
     layers: Option<Rc<Layers>>,
     link: Option<f64>,
+    /// Emulated seconds of each byte, by rank; empty if none are.
+    pace: Vec<f64>,
+    /// The simulated network; empty on real ranks.
+    network: String,
     computation: Computation,
     records: Records,
     length: u64,
@@ -125,7 +130,9 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink, progress: Spread
     settle::check_rank("origin", spec.origin, world.ranks())?;
     let mut input = opened(world, spec)?;
     let length = settle::from_rank(world, spec.origin, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
-    let setting = SpreadSetting::new(world, spec, length)?;
+    check_times(spec, length)?;
+    let network = world.as_simulation().map(|world| named(world.network())).unwrap_or_default();
+    let setting = SpreadSetting::new(world, spec, length, network)?;
     let began = Instant::now();
     let (mut costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
     if let (Some(seconds), Some(costs)) = (spec.link, &mut costs) {
@@ -176,6 +183,36 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink, progress: Spread
     Ok(Some(SpreadOutcome { answer, record }))
 }
 
+/// Checks that emulated times can be counted in nanoseconds.
+fn check_times(spec: &SpreadSpec, length: u64) -> Result<()> {
+    /// A century: a thirtieth of what can be counted, which leaves room for the baselines.
+    const LONGEST: f64 = 3e9;
+    let slowest = spec.pace.iter().flatten().copied().fold(0.0, f64::max);
+    for (option, seconds) in [("--rate and --speeds", slowest), ("--link-rate", spec.link.unwrap_or(0.0))] {
+        let all = seconds * length as f64;
+        if all > LONGEST {
+            return Err(Error::usage(format!(
+                "{option}: at {seconds:.3e} s a byte the {length} bytes take {all:.3e} s; {LONGEST:.0e} s are possible"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A network's name, and a digest of all that a measured one has: its file may have changed.
+fn named(network: &Network) -> String {
+    match network {
+        Network::Measured(measured) => {
+            // Fowler, Noll and Vo's, 64 bits: the same on all machines and in all versions.
+            let digest = format!("{measured:?}")
+                .bytes()
+                .fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+            format!("{network} ({digest:016x})")
+        }
+        _ => network.to_string(),
+    }
+}
+
 /// The input, on the originator.
 fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
     let found = if world.held().contains(&spec.origin) { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
@@ -218,7 +255,7 @@ async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
 }
 
 impl SpreadSetting {
-    fn new(world: &World, spec: &SpreadSpec, length: u64) -> Result<SpreadSetting> {
+    fn new(world: &World, spec: &SpreadSpec, length: u64, network: String) -> Result<SpreadSetting> {
         let origin = spec.overlay.placement.real_node_of(spec.origin);
         let layers = match spec.distribution {
             Distribution::Tree => None,
@@ -238,6 +275,8 @@ impl SpreadSetting {
             origin,
             origin_rank: spec.origin,
             link: spec.link,
+            pace: spec.pace.as_deref().unwrap_or_default().to_vec(),
+            network,
             tree: Rc::new(SpreadTree::of(&spec.overlay.topology, placement.ranks(), origin)),
             overlay: spec.overlay.clone(),
             computation: spec.computation.clone(),
@@ -337,14 +376,15 @@ impl SpreadSetting {
         self.computation.answer(ending.answers.clone()?).map(Some)
     }
 
-    /// Times of other ways to do the same, in seconds; each must give the same answer.
+    /// Times of other ways to do the same, in seconds, or why they failed; each must give the same answer. A program that succeeds once need not succeed
+    /// again: the division's own answer stands.
     fn baselines(
         &self,
         world: &mut World,
         costs: Option<&SpreadCosts>,
         mut input: Option<&mut Input>,
         answer: Option<&Answer>,
-    ) -> Result<Vec<(String, f64)>> {
+    ) -> Result<Vec<(String, Result<f64, String>)>> {
         let mut taken = Vec::new();
         let alone = alone(self.origin_rank);
         for name in [SCATTER, &alone, DEMAND] {
@@ -359,14 +399,16 @@ impl SpreadSetting {
                 }
             };
             self.desk.clear();
-            let checked = match (self.answer(ending.as_ref(), input.as_deref()), answer) {
-                (Ok(Some(other)), Some(answer)) if !self.computation.writes() && other != *answer => {
+            let own = self.answer(ending.as_ref(), input.as_deref());
+            let checked = match (&own, answer) {
+                (Ok(Some(other)), Some(answer)) if !self.computation.writes() && other != answer => {
                     Err(Error::Lost(format!("{name}: its answer is another one than that of the division")))
                 }
-                (other, _) => other.map(|_| ()),
+                _ => Ok(()),
             };
             settle::agree(world, checked)?;
-            taken.extend(ending.map(|ending| (name.to_string(), (ending.ended - ending.began) as f64 / 1e9)));
+            let seconds = |ending: SpreadEnding| own.map(|_| (ending.ended - ending.began) as f64 / 1e9).map_err(|why| why.to_string());
+            taken.extend(ending.map(|ending| (name.to_string(), seconds(ending))));
         }
         Ok(taken)
     }

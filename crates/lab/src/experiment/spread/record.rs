@@ -59,6 +59,9 @@ pub struct SpreadRecord {
     pub layers: Option<LayersRecord>,
     /// Times of other ways to divide the same input; empty unless requested.
     pub baselines: Vec<Baseline>,
+    /// Those that failed where the division had succeeded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub baselines_failed: Vec<FailedBaseline>,
     /// Why one of them was faster, if one was.
     pub why: Option<String>,
     /// Predicted and measured timeline of each rank.
@@ -113,6 +116,14 @@ pub struct Baseline {
     pub makespan: f64,
     /// Its makespan over that of the division.
     pub ratio: f64,
+}
+
+/// Another way to do the same that failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailedBaseline {
+    pub name: String,
+    /// A sentence.
+    pub why: String,
 }
 
 /// Intervals in which a rank received its share, and computed.
@@ -199,7 +210,11 @@ impl Made<'_> {
             true => costs.start[origin] + costs.own(setting.origin) * setting.length as f64,
             false => busy / self.ranges[origin].len().max(1) as f64 * setting.length as f64,
         };
-        let predicted = predicts(plan.predicted.makespan());
+        // Answers are short: what they cost on their way to the originator is to begin.
+        let way_home = |node: usize| setting.tree.way_up(node as u32).map(|link| costs.links[link as usize].startup).sum::<f64>();
+        let answered =
+            (0..plan.shares.len()).filter(|node| plan.shares[*node] > 0).map(|node| plan.predicted.finish[node] + way_home(node));
+        let predicted = predicts(answered.fold(0.0, f64::max));
         let charts = RankId::all(placement.ranks()).map(|rank| {
             let node = node_of(rank);
             let expected = match self.predicts {
@@ -241,6 +256,7 @@ impl Made<'_> {
             split: RankId::all(placement.ranks()).map(split).collect(),
             links: links.collect(),
             baselines: Vec::new(),
+            baselines_failed: Vec::new(),
             why: None,
             charts: charts.collect(),
         }
@@ -249,7 +265,14 @@ impl Made<'_> {
 
 impl SpreadRecord {
     /// Enters what the same took otherwise.
-    pub(super) fn compare(&mut self, baselines: Vec<(String, f64)>) {
+    pub(super) fn compare(&mut self, measured: Vec<(String, Result<f64, String>)>) {
+        let mut baselines = Vec::new();
+        for (name, taken) in measured {
+            match taken {
+                Ok(taken) => baselines.push((name, taken)),
+                Err(why) => self.baselines_failed.push(FailedBaseline { name, why }),
+            }
+        }
         let originator = super::alone(self.origin);
         if let Some((_, alone)) = baselines.iter().find(|(name, _)| *name == originator) {
             self.sequential = *alone;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -70,9 +70,9 @@ impl Form {
     pub fn unpack(self, source: impl Read, take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let source = BufReader::with_capacity(CHUNK, source);
         match self {
-            Form::Gzip => copy(MultiGzDecoder::new(source), take).map_err(|why| match why.kind() {
+            Form::Gzip => gunzip(source, take).map_err(|why| match why.kind() {
                 ErrorKind::InvalidInput | ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, why.to_string()),
-                ErrorKind::UnexpectedEof => io::Error::new(ErrorKind::InvalidData, "it ends in the middle"),
+                ErrorKind::UnexpectedEof => in_the_middle(),
                 _ => why,
             }),
             Form::Zstd => unzstd(source, take),
@@ -82,6 +82,33 @@ impl Form {
 }
 
 const CHUNK: usize = 256 << 10;
+
+fn in_the_middle() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "it ends in the middle")
+}
+
+/// Unpacks all members in sequence. Zeros after the last, to which tapes and disks fill up blocks, are ignored as `gzip` does.
+fn gunzip(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    loop {
+        copy(GzDecoder::new(&mut source), &mut take)?;
+        let mut padded = false;
+        loop {
+            let next = source.fill_buf()?;
+            if next.is_empty() {
+                return Ok(());
+            }
+            let zeros = next.iter().take_while(|byte| **byte == 0).count();
+            if zeros == 0 {
+                break;
+            }
+            padded = true;
+            source.consume(zeros);
+        }
+        if padded {
+            return Err(io::Error::new(ErrorKind::InvalidData, "what follows its last part is neither another one nor zeros"));
+        }
+    }
+}
 
 fn copy(mut source: impl Read, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
@@ -99,7 +126,6 @@ fn copy(mut source: impl Read, mut take: impl FnMut(&[u8]) -> io::Result<()>) ->
 fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     /// The largest window that `zstd` itself reads without being asked to.
     const WINDOW: u64 = 1 << 27;
-    let damaged = |why: &FrameDecoderError| io::Error::new(ErrorKind::InvalidData, why.to_string());
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(WINDOW);
     let mut buffer = vec![0; CHUNK];
@@ -109,15 +135,17 @@ fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                 let skipped = io::copy(&mut source.by_ref().take(length.into()), &mut io::sink())?;
                 if skipped < u64::from(length) {
-                    return Err(io::Error::new(ErrorKind::InvalidData, "it ends in the middle"));
+                    return Err(in_the_middle());
                 }
                 continue;
             }
-            Err(why) => return Err(damaged(&why)),
+            Err(why) => return Err(damaged(&why, "where a frame should begin there is none")),
         }
         while !decoder.is_finished() || decoder.can_collect() > 0 {
             if !decoder.is_finished() {
-                decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBytes(CHUNK)).map_err(|why| damaged(&why))?;
+                decoder
+                    .decode_blocks(&mut source, BlockDecodingStrategy::UptoBytes(CHUNK))
+                    .map_err(|why| damaged(&why, "a block cannot be unpacked"))?;
             }
             while decoder.can_collect() > 0 {
                 let read = decoder.read(&mut buffer)?;
@@ -130,6 +158,25 @@ fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()
         }
     }
     Ok(())
+}
+
+/// What is wrong with a file of zstd, in words that need no knowledge of the library.
+fn damaged(why: &FrameDecoderError, otherwise: &str) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(why);
+    while let Some(now) = cause {
+        match now.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(ErrorKind::UnexpectedEof) => return in_the_middle(),
+            Some(ErrorKind::Other | ErrorKind::InvalidData) | None => {}
+            Some(kind) => return io::Error::new(kind, now.to_string()),
+        }
+        cause = now.source();
+    }
+    let sentence = match why {
+        FrameDecoderError::WindowSizeTooBig { .. } => "it needs more than 128 MiB to be unpacked (zstd --long): unpack it before",
+        FrameDecoderError::DictNotProvided { .. } => "it needs a dictionary: unpack it before",
+        _ => otherwise,
+    };
+    io::Error::new(ErrorKind::InvalidData, sentence)
 }
 
 #[cfg(test)]
@@ -173,6 +220,19 @@ mod tests {
             let followed = [packed, b"something else".to_vec()].concat();
             assert!(unpacked(form, &followed).is_err(), "{form:?}");
         }
+        // Zeros fill up a block; nothing may follow them.
+        let padded = [gzip(&text[..1000]), gzip(&text[1000..]), vec![0; 700_000]].concat();
+        assert!(unpacked(Form::Gzip, &padded).unwrap() == text);
+        let why = unpacked(Form::Gzip, &[&padded[..], b"x"].concat()).unwrap_err().to_string();
+        assert_eq!(why, "what follows its last part is neither another one nor zeros");
+        for (from, sentence) in [(0, "it ends in the middle"), (1, "where a frame should begin there is none")] {
+            let packed = zstd(&text);
+            let wrong = if from == 0 { packed[..packed.len() / 2].to_vec() } else { [&packed[..], b"something else"].concat() };
+            assert_eq!(unpacked(Form::Zstd, &wrong).unwrap_err().to_string(), sentence);
+        }
+        // A block of the kind that is reserved.
+        let wrong_block = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 15, 0, 0, b'x'];
+        assert_eq!(unpacked(Form::Zstd, &wrong_block).unwrap_err().to_string(), "a block cannot be unpacked");
         let skipped = [&[0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(b"and this")].concat();
         assert_eq!((Form::of(&skipped), unpacked(Form::Zstd, &skipped).unwrap()), (Form::Zstd, b"and this".to_vec()));
         // A block without compression, whose checksum is another one.

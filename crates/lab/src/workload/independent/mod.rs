@@ -54,7 +54,7 @@ pub struct Make {
     name: String,
     /// Whether one rank makes it, which reads a file or computes all tasks, and sends it to the others.
     at_one: bool,
-    make: Box<MakeProblem>,
+    make: Arc<MakeProblem>,
     /// Checks what tasks left apart from their values, in order of the tasks.
     accept: Option<Box<Accept>>,
 }
@@ -65,7 +65,7 @@ type Accept = dyn Fn(&[(usize, Bytes)]) -> Result<()> + Send + Sync;
 impl Make {
     /// Every rank draws it.
     fn drawing(options: &Options<'_>, make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
-        Make { name: options.spec().to_string(), at_one: false, make: Box::new(make), accept: None }
+        Make { name: options.spec().to_string(), at_one: false, make: Arc::new(make), accept: None }
     }
 
     /// One rank reads a file.
@@ -157,10 +157,18 @@ impl Make {
     /// # Errors
     /// If a file can't be read or does not fit, or no rank can run one of the tasks; the sentence names the place.
     pub fn problem(&self, setting: &Setting) -> Result<Problem> {
-        let problem = (self.make)(setting)?;
-        match problem.costs.impossible() {
-            Some(task) => Err(Error::input(Facts::WHAT, format!(" {}: no rank can run task {task} (counted from 0)", self.name))),
-            None => Ok(problem),
+        self.maker(*setting)()
+    }
+
+    /// What makes the [`problem`](Make::problem), on any thread: it may take as long as all tasks together.
+    pub fn maker(&self, setting: Setting) -> impl FnOnce() -> Result<Problem> + Send + 'static {
+        let (make, name) = (self.make.clone(), self.name.clone());
+        move || {
+            let problem = make(&setting)?;
+            match problem.costs.impossible() {
+                Some(task) => Err(Error::input(Facts::WHAT, format!(" {name}: no rank can run task {task} (counted from 0)"))),
+                None => Ok(problem),
+            }
         }
     }
 

@@ -37,6 +37,8 @@ pub enum Errors {
 
 /// Interval of the checks that its starter still lives.
 const LOOK: Duration = Duration::from_millis(100);
+/// Processes that a program has left may go on writing its output, with pauses of less than this: as in a list of commands, what has ended is over.
+const LEFT_BEHIND: Duration = Duration::from_secs(1);
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -95,20 +97,39 @@ impl<T: Send + 'static> Process<T> {
     pub fn end(&mut self) -> Result<(ExitStatus, Result<T>)> {
         self.stdin = None;
         let since = Instant::now();
+        let mut exited = None;
         let output = loop {
-            let left = self.left(since)?;
+            let left = if exited.is_some() { LOOK } else { self.left(since)? };
             match self.output.recv_timeout(left.min(LOOK)) {
                 Ok(output) => break output,
-                Err(RecvTimeoutError::Timeout) => self.watch()?,
                 Err(RecvTimeoutError::Disconnected) => break Err(Error::Failed(format!("{}: its reader died", self.who))),
+                Err(RecvTimeoutError::Timeout) => self.watch()?,
+            }
+            if self.started.has_exited() {
+                let exited = *exited.get_or_insert_with(Instant::now);
+                if exited.max(self.pulse.last()).elapsed() >= LEFT_BEHIND.min(self.patience / 2) {
+                    return self.end_what_is_left();
+                }
             }
         };
+        Ok((self.status()?, output))
+    }
+
+    /// It has ended, and others hold its output open: they are ended, and what was written until then is its output.
+    fn end_what_is_left(&mut self) -> Result<(ExitStatus, Result<T>)> {
+        let status = self.status()?;
+        let output = self.output.recv_timeout(LEFT_BEHIND);
+        let open = |_| Err(Error::Failed(format!("{}: it has ended, but a process that it has started holds its output open", self.who)));
+        Ok((status, output.unwrap_or_else(open)))
+    }
+
+    fn status(&mut self) -> Result<ExitStatus> {
         let since = Instant::now();
         loop {
             let left = self.left(since)?;
             let ended = self.started.ended(left).map_err(|why| Error::Failed(format!("{}: {why}", self.who)))?;
             if let Some(status) = ended {
-                return Ok((status, output));
+                return Ok(status);
             }
         }
     }
@@ -234,14 +255,28 @@ mod tests {
     #[test]
     fn one_that_stands_still_is_killed_with_all_it_has_started() {
         let text = vec![b'x'; 1 << 20];
-        // It does not read; it does not end; it has closed its output and does not end; it has a child that holds its output open.
-        for command in ["sleep 1000", "cat >/dev/null; sleep 1000", "exec >&-; cat >&2; sleep 1000", "sleep 1000 & cat >/dev/null"] {
+        // It does not read; it does not end; it has closed its output and does not end.
+        for command in ["sleep 1000", "cat >/dev/null; sleep 1000", "exec >&-; cat >&2; sleep 1000"] {
             let began = Instant::now();
             let mut process = process(command, 0.2);
             let why = process.give(&text).and_then(|()| process.end().map(|_| ())).unwrap_err();
             assert!(why.exit_status() == 3 && why.to_string().starts_with("no progress: it: for 0.2 s (--timeout) it took no"), "{why}");
             assert!(began.elapsed() >= Duration::from_millis(200));
         }
+    }
+
+    #[test]
+    fn one_that_has_ended_is_over_though_others_hold_its_output() {
+        for (command, expected) in [("sleep 1000 & cat", "words"), ("(sleep 0.2; echo late; sleep 1000) & cat", "wordslate\n")] {
+            let began = Instant::now();
+            let mut program = process(command, 60.0);
+            program.give(b"words").unwrap();
+            let (status, output) = program.end().unwrap();
+            assert_eq!((status.code(), String::from_utf8(output.unwrap()).unwrap().as_str()), (Some(0), expected));
+            assert!(began.elapsed() < Duration::from_secs(30), "{command}");
+        }
+        let mut failing = process("sleep 1000 & cat; exit 7", 60.0);
+        assert_eq!(failing.end().unwrap().0.code(), Some(7));
     }
 
     #[test]
