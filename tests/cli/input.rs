@@ -122,6 +122,33 @@ fn the_status_is_that_of_the_shares() {
 }
 
 #[test]
+fn baselines_that_fail_do_not_spoil_the_answer() {
+    let folder = tempdir().unwrap();
+    // The division runs it three times, and it succeeds three times.
+    let command = format!("mktemp {0}/run.XXXXXX >/dev/null; cat; test $(ls {0} | wc -l) -le 3", folder.path().display());
+    let output = divide(&file(TEXT), &["--command", &command, "--baselines"]);
+    let report = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && output.stdout == TEXT.as_bytes(), "{report}");
+    for name in ["equal shares", "rank 0 alone", "chunks on demand"] {
+        let line = report.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        assert!(line.contains(" failed: ") && line.contains("it ended with status 1"), "{report}");
+    }
+}
+
+#[test]
+fn links_are_written_through_and_modes_kept() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempdir().unwrap();
+    let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+    std::fs::write(&real, "yesterday").unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o604)).unwrap();
+    symlink("real", &link).unwrap();
+    let output = divide(&file(TEXT), &["--command", "cat", "--to", link.to_str().unwrap()]);
+    assert!(output.status.success() && link.is_symlink() && std::fs::read_to_string(&real).unwrap() == TEXT, "{output:?}");
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o604);
+}
+
+#[test]
 fn the_answer_goes_into_a_file_and_the_chart_beside_it() {
     let input = file(TEXT);
     let folder = tempdir().unwrap();

@@ -234,28 +234,22 @@ fn a_pause_between_arrivals_is_no_standstill() {
     for network in ["zero", "switched"] {
         let network = Network::parse(network).expect("a network");
         let mut world = World::simulated(4, Model { network, timeout: 10_000_000, ..Model::default() });
-        let spec = spec(&contenders, "costs:tasks=12,mu_cp=2,mu_cc=2,arrival=1000", &[]);
+        let spec = spec(&contenders, "costs:tasks=12,mu_cp=2,mu_cc=2,arrival=1", &[]);
         let records = run_independent(&mut world, &spec, |_, _, _| {}).expect("tasks that are known to come are waited for");
         assert!(records.len() == contenders.len() && records.iter().all(|record| record.tasks == 12 && record.makespan > 1000.0));
     }
 }
 
 #[test]
-fn a_coordinator_answers_while_it_executes_a_long_task_after_short_ones() {
+fn a_rank_with_a_long_task_after_short_ones_fetches_no_more_than_was_foreseen() {
     // The long ones take node 0, which coordinates, a hundred times as long as the others.
     let short = "0.01 0.01 0.01\n".repeat(100);
     let long = "1000 10 10\n".repeat(300);
     let file = file(&(short + &long));
-    for rule in ["ss", "gss", "fac2"] {
-        let name = format!("selfsched:rule={rule},outstanding=1");
-        let records = records(3, &[&name], &format!("costs:file={}", file.display()), "switched", &[]);
-        let others = &records[0].idle[1..];
-        // Without its answers they would wait for 1000 cycles.
-        let of_others = 300.0 * 10.0 / 2.0;
-        assert!(records[0].tasks == 400 && records[0].busy[1] > 0.5 * of_others, "{rule}: {:?}, idle {others:?}", records[0].busy);
-        if rule == "ss" {
-            assert!(records[0].makespan < 2_200.0, "{}", records[0].makespan);
-        }
+    let records = records(3, &["selfsched:rule=ss", "dss"], &format!("costs:file={}", file.display()), "switched", &[]);
+    for record in records {
+        // What it had fetched when all tasks seemed to be short: 100 us of tasks of 10 us, and some that were on their way.
+        assert!(record.tasks == 400 && record.makespan < 20_000.0, "{}: {}", record.scheduler, record.makespan);
     }
 }
 

@@ -257,6 +257,11 @@ impl Executor {
         self.held() == 0
     }
 
+    /// Number of tasks that the worker executes together at present; 1 if there are none.
+    pub fn first_piece(&self) -> u64 {
+        self.pieces.front().map_or(1, |piece| piece.tasks.count())
+    }
+
     /// Number of tasks that were given and have not ended.
     pub fn held(&self) -> u64 {
         self.queued + self.handed
@@ -265,5 +270,61 @@ impl Executor {
     /// Mean time of the tasks that have ended here.
     pub fn mean(&self) -> Option<Ticks> {
         self.figures.busy.checked_div(self.figures.tasks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{CYCLE, Costs};
+    use crate::node::{self, Event};
+    use crate::topology::{Overlay, Topology};
+    use crate::transport::sim::Model;
+    use crate::transport::world::World;
+
+    /// Tasks that take what they are expected to.
+    struct Expected(Arc<Costs>);
+
+    impl Independent for Expected {
+        fn costs(&self) -> &Arc<Costs> {
+            &self.0
+        }
+
+        fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker, _: &mut Vec<u8>) -> u64 {
+            worker.charge(self.0.of(task, turn.rank.index()));
+            1
+        }
+    }
+
+    #[test]
+    fn a_long_task_after_short_ones_goes_to_the_worker() {
+        const LONG: Ticks = 1_000_000_000;
+        let mut world = World::simulated(1, Model::default());
+        let overlay = Overlay::one_host(Topology::parse("complete", 1).unwrap(), 1).unwrap();
+        let ended = node::run(&mut world, &overlay, |node| async move {
+            let mut costs = vec![100; 30];
+            costs[20] = LONG;
+            let work: Arc<dyn Independent> = Arc::new(Expected(Arc::new(Costs::new(1, costs).unwrap())));
+            let pace = Pace { cycle: CYCLE, by_model: false, ahead: 0, seed: 1 };
+            let mut executor = Executor::new(node.clone(), work).executing_short_tasks(&pace);
+            executor.take(Chunk::Span { first: 0, count: 30, step: 1 }, None);
+            let mut here = 0;
+            while !executor.is_idle() {
+                if executor.is_short() {
+                    let before = node.now();
+                    here += executor.at_once(LONG).0;
+                    assert!(node.now() - before < LONG / 2, "others would wait");
+                    continue;
+                }
+                match node.next_event().await {
+                    Event::Finished { finished, .. } => _ = executor.finished(finished)?,
+                    other => return Err(Error::Failed(format!("{other:?}"))),
+                }
+            }
+            Ok((executor.figures.tasks, here))
+        });
+        // The first is given to the worker, as nothing is known yet, and so is the one that goes on with.
+        let (tasks, here) = ended.unwrap()[0].1;
+        assert!(tasks == 30 && (10..29).contains(&here), "{tasks} {here}");
     }
 }

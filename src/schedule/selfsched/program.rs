@@ -330,7 +330,11 @@ impl Program {
         let now = self.node.now();
         let since = if held > 0 { self.last_end } else { now };
         let coming = held + self.requests.asked * self.requests.chunk;
-        let runs_dry = since.saturating_add(mean.saturating_mul(coming));
+        // What is executed now may take longer than what was before: as in sash's forecast it is expected to take another half of its delay. Otherwise a
+        // rank with a long task after short ones would fetch more and more.
+        let first_ends = since.saturating_add(mean.saturating_mul(self.executor.first_piece()));
+        let late = if held > 0 { now.saturating_sub(first_ends) } else { 0 };
+        let runs_dry = since.saturating_add(mean.saturating_mul(coming)).saturating_add(late + late / 2);
         // A rank that is dry asks even if nothing is to be fetched ahead.
         let lacks = (now + self.requests.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
         if lacks == 0 {

@@ -99,6 +99,16 @@ impl<T> Engine<T> {
         let Some((at, mut events)) = shared.state.borrow_mut().calendar.turn() else {
             return Err(report::stuck(&self.shared, Reason::NothingLeft));
         };
+        if at == Ticks::MAX {
+            // What never happens is entered here, too.
+            let is_never = |due: &Due| matches!(due, Due::Timer(_) | Due::Lose(_) | Due::Signal(_));
+            return Err(match events.iter().all(is_never) {
+                true => report::stuck(&self.shared, Reason::NothingLeft),
+                false => Error::usage(
+                    "a simulation: tasks, messages or pauses take longer together than 2^64 ns (584 years), which is all that can be counted",
+                ),
+            });
+        }
         if self.shared.state.borrow().disturbance.rules.shuffle {
             self.shuffle(at, &mut events);
         }

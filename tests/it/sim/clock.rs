@@ -199,3 +199,22 @@ fn a_signal_does_not_end_a_receive_but_waits_for_the_next_event() {
     });
     assert_eq!(seen, Ok(vec![(100, true), (101, true)]));
 }
+
+#[test]
+fn more_time_than_can_be_counted_is_an_error_and_no_time() {
+    let slow = Model { speeds: vec![Speed::new(0.000001).unwrap(); 2], ..model("zero") };
+    let long = |node: Node| async move {
+        node.start(|worker| worker.charge(Ticks::MAX / 1_000));
+        node.next_event().await;
+        Ok(())
+    };
+    let why = on(2, "complete", slow, long).unwrap_err();
+    assert!(why.exit_status() == 2 && why.to_string().contains("2^64 ns (584 years)"), "{why}");
+    // A timer at the end of all time is one that never runs out.
+    let never = |node: Node| async move {
+        node.set_timer(Ticks::MAX);
+        node.next_event().await;
+        Ok(())
+    };
+    assert_eq!(on(2, "complete", model("zero"), never).unwrap_err().exit_status(), 3);
+}

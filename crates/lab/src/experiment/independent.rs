@@ -59,6 +59,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     'rounds: for round in 0..rounds {
         let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured));
         world.reseed(seed);
+        progress(done, runs, "the workload");
         let Some((work, first)) = unless_interrupted(world, |world| begin(world, spec, seed))? else { break };
         let pace = pace(world, seed);
         for turn in ranking::turns(contenders, round, spec.seed) {
