@@ -63,21 +63,23 @@ pub fn turns(contenders: usize, round: u32, seed: u64) -> Vec<usize> {
 
 /// Number of rounds required to rank this number of contenders.
 pub fn rounds_needed(contenders: usize) -> usize {
-    let confidence = confidence_each(contenders.saturating_sub(1));
+    let confidence = confidence_each(contenders);
     // The widest interval, from the least to the largest of n, covers with 1 - 2 / 2^n.
     (LEAST_ROUNDS..).find(|rounds| 1.0 - 2.0 * 0.5f64.powi(*rounds as i32) >= confidence).unwrap_or(LEAST_ROUNDS)
 }
 
 /// Number of rounds with which one odd round decides nothing: the interval from the second least to the second largest covers.
 pub fn rounds_advised(contenders: usize) -> u32 {
-    let confidence = confidence_each(contenders.saturating_sub(1));
+    let confidence = confidence_each(contenders);
     let covers = |rounds: i32| 1.0 - 2.0 * f64::from(1 + rounds) * 0.5f64.powi(rounds) >= confidence;
     (LEAST_ROUNDS as i32..).find(|rounds| covers(*rounds)).unwrap_or(LEAST_ROUNDS as i32).unsigned_abs()
 }
 
-/// The confidence of each of some comparisons with which all are right with 95 %.
-fn confidence_each(comparisons: usize) -> f64 {
-    1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
+/// The confidence of each comparison with which all are right with 95 %. Only those with the fastest are made, but which one is the fastest is known
+/// from the same times: it may be any pair.
+fn confidence_each(contenders: usize) -> f64 {
+    let pairs = contenders * contenders.saturating_sub(1) / 2;
+    1.0 - (1.0 - CONFIDENCE) / pairs.max(1) as f64
 }
 
 /// Ranks contenders. `times` are by contender and round, each round with all of them; `order` is the priority of each contender among tied
@@ -88,7 +90,7 @@ pub fn rank(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     if rounds < needed && times.len() > 1 {
         return Some(Verdict::TooFew { rounds, needed });
     }
-    let confidence = confidence_each(times.len() - 1);
+    let confidence = confidence_each(times.len());
     ranked(times, order, |mine, other| {
         let ratio = median_covered(&ratios(mine, other), confidence)?;
         Some(if ratio.low > 1.0 { Compared::Longer } else { Compared::Tied })
