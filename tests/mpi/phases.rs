@@ -120,7 +120,7 @@ fn vectors(world: &mut World) -> Result<()> {
     run.columns = ["bytes", "work"].into_iter().filter_map(|name| run.column(name)).collect();
     let balanced = |world: &mut World, balancer: &str| {
         let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
-        let tasks = Tasks::measured(world, &run, [&overlay.placement])?;
+        let tasks = Tasks::measured(world, &run)?;
         let powers = (0..u64::from(ranks)).map(|rank| 2 + rank % 2).collect();
         let powers = Powers::listed(powers).map_err(|why| Error::usage(why.to_string()))?;
         let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, tasks, powers);
