@@ -207,16 +207,15 @@ fn partitions(world: &mut World) -> Result<()> {
     let lines: String = (0..tasks).map(|task| format!("{}\n", next(task))).collect();
     let named: String = (0..tasks).rev().map(|task| format!("{task} {}\n", next(task))).collect();
     let loads: Vec<u64> = (1..=u64::from(ranks)).collect();
-    let run = |world: &mut World, text: &str, rule: PlacementRule| {
+    let run = |world: &mut World, text: &str| {
         let parts = balance::read_partition(text, ranks).map_err(Error::Failed)?;
-        let overlay = Overlay::placed(Topology::parse("complete", ranks)?, world.hosts(), rule, 3)?;
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
         let balancer = Rc::new(balance::from_parts("next.part", parts));
         let spec = BalanceSpec::new(balancer, overlay, Tasks::numbered(world, loads.clone(), 700)?, Powers::equal(ranks, ranks));
         experiment::balance(world, &spec)
     };
-    // Loads and files are by rank, whatever nodes the ranks run.
-    for (text, rule) in [(&lines, PlacementRule::Identity), (&named, PlacementRule::Identity), (&lines, PlacementRule::Random)] {
-        let Some(record) = run(world, text, rule)? else { continue };
+    for text in [&lines, &named] {
+        let Some(record) = run(world, text)? else { continue };
         let expected: Vec<u64> = (0..ranks).map(|rank| u64::from((rank + ranks - 1) % ranks) + 1).collect();
         if record.final_by_rank != expected || record.declined || record.transfers != u64::from(if ranks > 1 { ranks } else { 0 }) {
             return Err(Error::Failed(format!("the tasks did not go where the file says: {record:?}")));

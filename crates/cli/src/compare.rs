@@ -56,8 +56,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each rank before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,rank=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank, in their order (with --topology: and may go on with one for each virtual node) [default: uniform:mean=10]
+    /// Number of tasks on each node before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank's node (with --topology: and may go on with one for each virtual node) [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
@@ -69,7 +69,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
     tasks: Option<String>,
 
-    /// Relative speed of each rank: 3,4,5 | @FILE | uniform:1..10 | equal
+    /// Relative speed of each node: 3,4,5 | @FILE | uniform:1..10 | equal
     #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
@@ -209,7 +209,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 impl Request<'_> {
     fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
         let (contenders, left_out) = self.contenders(world)?;
-        // With a topology for all, lists may go on with its virtual nodes.
+        // With a topology for all, lists are of its nodes, otherwise of ranks.
         let nodes = match (&self.arguments.topology, contenders.first()) {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
@@ -286,8 +286,7 @@ impl Request<'_> {
                     for rule in placements.rules() {
                         let overlay = Overlay::placed(topology.clone(), world.hosts(), rule, seed)?;
                         let placement = (placements == Placements::All).then_some(rule);
-                        let powers = powers.on(&overlay.placement);
-                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers });
+                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers: powers.clone() });
                     }
                 }
             }

@@ -27,8 +27,8 @@ fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
     held.into_iter().max().unwrap_or(0)
 }
 
-/// Tasks by rank, and then by virtual node: index r is what rank r holds, whatever node it runs. Balancers count nodes; [`on`](Tasks::on) a placement
-/// the same tasks are by node. Cheap to clone.
+/// Tasks as they are given: numbered ones by node, those of a source by rank, index r being what rank r holds, whatever node it runs. Balancers count
+/// nodes; [`on`](Tasks::on) a placement all are by node. Cheap to clone.
 #[derive(Clone)]
 pub struct Tasks {
     count: u64,
@@ -56,7 +56,7 @@ enum Origin {
 }
 
 impl Tasks {
-    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by rank.
+    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by node.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1, or if they don't fit into memory.
@@ -64,7 +64,7 @@ impl Tasks {
         Tasks::weighing(world, loads, payload, Weights::Unit, Pins::default())
     }
 
-    /// Tasks with these weights, some of them pinned to their ranks. All ranks know which.
+    /// Tasks with these weights, some of them pinned to their nodes. All ranks know which.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
@@ -191,18 +191,21 @@ impl Tasks {
 
     /// The same tasks by node of a placement.
     pub fn on(&self, placement: &Placement) -> Tasks {
+        if self.are_numbered() {
+            return self.clone();
+        }
         let Amounts { work, pinned, pinned_tasks, largest } = &*self.amounts;
         let amounts =
             Amounts { work: placement.by_node(work), pinned: placement.by_node(pinned), pinned_tasks: *pinned_tasks, largest: *largest };
         Tasks { placed: Some((placement.clone(), Rc::new(amounts))), ..self.clone() }
     }
 
-    /// Work units (the number of tasks if these are unit tasks) by rank, or by node of a placement; virtual nodes may be missing at the end.
+    /// Work units (the number of tasks if these are unit tasks) as given, or by node of a placement; virtual nodes may be missing at the end.
     pub fn loads(&self) -> &[u64] {
         &self.amounts().work
     }
 
-    /// Totals over the tasks, by rank, or by node of a placement.
+    /// Totals over the tasks, as given, or by node of a placement.
     pub fn amounts(&self) -> &Amounts {
         self.placed.as_ref().map_or(&self.amounts, |(_, amounts)| amounts)
     }
@@ -262,7 +265,7 @@ impl Tasks {
         self.unit_seconds
     }
 
-    /// The tasks of a rank, or of a node of a placement: none on those that [`loads`](Tasks::loads) leaves out.
+    /// The tasks of a rank or node as given, or of a node of a placement: none on those that [`loads`](Tasks::loads) leaves out.
     ///
     /// # Errors
     /// If they cannot be made.
