@@ -227,7 +227,8 @@ impl Reader<'_> {
 
 /// What stands for the contents of the files that a specification names, so that a changed file is another point.
 fn contents(spec: &str) -> Vec<String> {
-    let hash = |path: &str| std::fs::read(path).ok().map(|bytes| format!("/{}", &blake3::hash(&bytes).to_hex().as_str()[..16]));
+    let hash =
+        |path: &str| text::read(Path::new(path)).ok().map(|held| format!("/{}", &blake3::hash(held.as_bytes()).to_hex().as_str()[..16]));
     let of_option = |option: &str| ["file=", "from:", "@"].into_iter().find_map(|key| hash(option.split_once(key)?.1));
     spec.split(',').filter_map(of_option).collect()
 }
