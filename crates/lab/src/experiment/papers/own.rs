@@ -227,10 +227,10 @@ impl Reader<'_> {
 
 /// What stands for the contents of the files that a specification names, so that a changed file is another point.
 fn contents(spec: &str) -> Vec<String> {
-    let hash = |path: &str| std::fs::read(path).ok().map(|bytes| format!("/{}", &blake3::hash(&bytes).to_hex().as_str()[..16]));
-    let named =
-        spec.split(',').filter_map(|option| option.split_once("file=").or(option.split_once("from:")).or(option.split_once("graph:")));
-    named.filter_map(|(_, path)| hash(path)).collect()
+    let hash =
+        |path: &str| text::read(Path::new(path)).ok().map(|held| format!("/{}", &blake3::hash(held.as_bytes()).to_hex().as_str()[..16]));
+    let of_option = |option: &str| ["file=", "from:", "@"].into_iter().find_map(|key| hash(option.split_once(key)?.1));
+    spec.split(',').filter_map(of_option).collect()
 }
 
 #[cfg(test)]
@@ -331,13 +331,20 @@ mod tests {
     fn a_changed_file_is_another_point() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("loads");
-        let text = CWA.replace("uniform:mean={x}", &format!("from:{}", file.display()));
-        let name = |loads: &str| {
-            std::fs::write(&file, loads).unwrap();
-            parse("f.toml", &text).unwrap().jobs[0].name.clone()
-        };
-        let [first, same, other] = ["1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\n8\n", "2\n2\n3\n4\n5\n6\n7\n8\n"].map(name);
-        assert!(first == same && first != other, "{first} {other}");
+        let loads = CWA.replace("uniform:mean={x}", &format!("@{}", file.display()));
+        let costs = format!(
+            "title = \"t\"\nmeasure = \"makespan\"\n[[curve]]\nscheduler = \"dss\"\ntopology = \"complete:2\"\nworkload = \"costs:file={}\"\nat = [1]\n",
+            file.display()
+        );
+        let eight = ["1\n2\n3\n4\n5\n6\n7\n8\n", "2\n2\n3\n4\n5\n6\n7\n8\n"];
+        for (text, [contents, others]) in [(&loads, eight), (&costs, ["1 2\n3 4\n", "1 2\n3 5\n"])] {
+            let name = |contents: &str| {
+                std::fs::write(&file, contents).unwrap();
+                parse("f.toml", text).unwrap().jobs[0].name.clone()
+            };
+            let [first, same, other] = [contents, contents, others].map(name);
+            assert!(first == same && first != other, "{first} {other}");
+        }
     }
 
     #[test]
