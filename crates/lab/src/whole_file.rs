@@ -176,7 +176,12 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     prefix.push(path.file_name().unwrap_or_default());
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+    let made = builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder);
+    made.map_err(|why| {
+        // Without the name of the temporary file, which nobody has asked for.
+        let cause = why.get_ref().and_then(|inner| inner.source()).and_then(|cause| cause.downcast_ref::<io::Error>());
+        cause.and_then(io::Error::raw_os_error).map_or(why, io::Error::from_raw_os_error)
+    })
 }
 
 #[cfg(test)]
@@ -208,6 +213,12 @@ mod tests {
         dropped.write_all(b"some of it").unwrap();
         drop(dropped);
         assert_eq!(names(folder.path()), ["other", "to"]);
+    }
+
+    #[test]
+    fn a_refusal_names_no_temporary_file() {
+        let why = WholeFile::create(Path::new("/no/such/folder/file")).map(|_| ()).unwrap_err();
+        assert_eq!((why.kind(), why.to_string().contains("part")), (io::ErrorKind::NotFound, false), "{why}");
     }
 
     #[test]
