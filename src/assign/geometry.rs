@@ -85,19 +85,30 @@ fn on_curve(places: &[Place]) -> Vec<u64> {
     let least = |axis: usize| places.iter().map(|place| place[axis]).fold(f64::INFINITY, f64::min);
     let most = |axis: usize| places.iter().map(|place| place[axis]).fold(f64::NEG_INFINITY, f64::max);
     let corner = [least(0), least(1), least(2)];
-    let side = (0..3).map(|axis| most(axis) - corner[axis]).fold(0.0, f64::max);
+    // In halves: the difference of two numbers may be beyond the largest one.
+    let from_corner = |at: f64, axis: usize| at / 2.0 - corner[axis] / 2.0;
+    let sides = [0, 1, 2].map(|axis| from_corner(most(axis), axis));
+    let side = sides.into_iter().fold(0.0, f64::max);
     let cells = f64::from((1u32 << BITS) - 1);
-    let cell = |at: f64, corner: f64| if side > 0.0 { ((at - corner) / side * cells) as u32 } else { 0 };
-    places.iter().map(|place| hilbert([0, 1, 2].map(|axis| cell(place[axis], corner[axis])), BITS)).collect()
+    let in_cells = |length: f64| if side > 0.0 { (length / side * cells) as u32 } else { 0 };
+    let cell = |place: &Place, axis: usize| in_cells(from_corner(place[axis], axis));
+    // A plane of the curve through a cube would jump. A side below a cell is rounding.
+    let extended: Vec<usize> = (0..3).filter(|axis| in_cells(sides[*axis]) > 0).collect();
+    let number = |place: &Place| match extended[..] {
+        [axis] => cell(place, axis).into(),
+        [first, second] => hilbert([first, second].map(|axis| cell(place, axis)), BITS),
+        _ => hilbert([0, 1, 2].map(|axis| cell(place, axis)), BITS),
+    };
+    places.iter().map(number).collect()
 }
 
-/// The number of a cell along Hilbert's curve through a cube of 2^bits cells a side (J. Skilling, Programming the Hilbert curve, AIP Conf. Proc. 707,
-/// 2004): the inverse of undoing excess work on Gray codes, axis by axis from the highest bit down, and then the bits of all axes in turns.
-fn hilbert(mut axes: [u32; 3], bits: u32) -> u64 {
+/// The number of a cell along Hilbert's curve through a square or a cube of 2^bits cells a side (J. Skilling, Programming the Hilbert curve,
+/// AIP Conf. Proc. 707, 2004): the inverse of undoing excess work on Gray codes, axis by axis from the highest bit down, and then the bits of all axes in turns.
+fn hilbert<const AXES: usize>(mut axes: [u32; AXES], bits: u32) -> u64 {
     let mut high = 1 << (bits - 1);
     while high > 1 {
         let low = high - 1;
-        for axis in 0..3 {
+        for axis in 0..AXES {
             if axes[axis] & high != 0 {
                 axes[0] ^= low;
             } else {
@@ -109,11 +120,12 @@ fn hilbert(mut axes: [u32; 3], bits: u32) -> u64 {
         high >>= 1;
     }
     // Gray encode.
-    axes[1] ^= axes[0];
-    axes[2] ^= axes[1];
+    for axis in 1..AXES {
+        axes[axis] ^= axes[axis - 1];
+    }
     let (mut flip, mut high) = (0, 1 << (bits - 1));
     while high > 1 {
-        if axes[2] & high != 0 {
+        if axes[AXES - 1] & high != 0 {
             flip ^= high - 1;
         }
         high >>= 1;
@@ -144,6 +156,32 @@ mod tests {
         for octant in cells.chunks(64) {
             assert!(octant.iter().all(|(_, cell)| cell.map(|axis| axis / 4) == octant[0].1.map(|axis| axis / 4)));
         }
+    }
+
+    #[test]
+    fn the_curve_through_a_square_does_so_too() {
+        let side = 64;
+        // The plane is flat but for rounding errors.
+        let x = |cell: i32| 0.1 + f64::from(cell % 2) * 1e-16;
+        let places: Vec<Place> = (0..side * side).map(|cell| [x(cell), f64::from(cell / side), f64::from(cell % side)]).collect();
+        let mut cells: Vec<(u64, &Place)> = on_curve(&places).into_iter().zip(&places).collect();
+        cells.sort_by_key(|(number, _)| *number);
+        for pair in cells.windows(2) {
+            let distance: f64 = (1..3).map(|axis| (pair[0].1[axis] - pair[1].1[axis]).abs()).sum();
+            assert_eq!(distance, 1.0, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn points_of_a_line_keep_their_order() {
+        let places: Vec<Place> = (0..100).map(|at| [2.0, f64::from(at * 37 % 100), -1.0]).collect();
+        let numbers = on_curve(&places);
+        let mut order: Vec<usize> = (0..100).collect();
+        order.sort_by_key(|at| numbers[*at]);
+        assert!(order.iter().map(|at| places[*at][1]).eq((0..100).map(f64::from)));
+        assert_eq!(on_curve(&[[5.0, 5.0, 5.0]; 3]), [0; 3], "a point is no line");
+        let far = on_curve(&[-f64::MAX, 0.0, f64::MAX].map(|x| [x, 0.0, 0.0]));
+        assert!(far[0] < far[1] && far[1] < far[2], "{far:?}");
     }
 
     #[test]

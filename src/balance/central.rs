@@ -78,10 +78,18 @@ pub(super) fn cost(topology: &Topology) -> Cost {
     direct::cost(topology)
 }
 
-/// The same where each node may send to each other one.
-pub(super) fn cost_of_all(topology: &Topology) -> Cost {
-    let (gather, n) = (gathering::cost(topology.nodes()), u64::from(topology.nodes()));
+/// Bytes of what a node with one task reports: the row of its weight and number, its place, and the numbers of both.
+const ONE_TASK: u64 = 8 + 16 + 8 + 24;
+
+/// Upper bound for rules by place, where each node may send to each other one. It is of one task on each node: a further one adds a place, and a row
+/// if it is not like the one before it.
+pub(super) fn cost_by_place(topology: &Topology) -> Cost {
+    cost_of_all(topology, ONE_TASK)
+}
+
+/// Upper bound where each node reports this many bytes, and may send to each other one.
+pub(super) fn cost_of_all(topology: &Topology, each: u64) -> Cost {
+    let (gather, n) = (gathering::cost_of(topology.nodes(), each), u64::from(topology.nodes()));
     let pairs = n * (n - 1);
-    // A row of weight and number instead of a load, and places of 24 bytes, are as long as there are tasks.
     Cost { steps: gather.steps + pairs.min(1), messages: gather.messages + pairs, bytes: gather.bytes + pairs * TRANSFER_BYTES }
 }

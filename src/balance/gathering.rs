@@ -9,14 +9,19 @@ use serde::de::DeserializeOwned;
 
 /// Cost of [`gather`] with eight bytes from each node.
 pub(super) fn cost(nodes: u32) -> Cost {
+    cost_of(nodes, 8)
+}
+
+/// Cost of [`gather`] with this many bytes from each node.
+pub(super) fn cost_of(nodes: u32, each: u64) -> Cost {
     let n = u64::from(nodes);
     if FEW.contains(&nodes) {
         let others = n - 1;
-        // One number to node 0, and n numbers with their count back.
-        return Cost { steps: 2, messages: 2 * others, bytes: others * (2 * HEADER_BYTES + 8 + 8 + 8 * n) };
+        // One value to node 0, and n values with their count back.
+        return Cost { steps: 2, messages: 2 * others, bytes: others * (2 * HEADER_BYTES + each + 8 + each * n) };
     }
     let rounds = u64::from(n.next_power_of_two().ilog2());
-    Cost { steps: rounds, messages: n * rounds, bytes: n * rounds * (HEADER_BYTES + 8) + n * (n - 1) * 8 }
+    Cost { steps: rounds, messages: n * rounds, bytes: n * rounds * (HEADER_BYTES + 8) + n * (n - 1) * each }
 }
 
 /// A value of every node, on every node.

@@ -8,7 +8,7 @@
 //!   file     0 1 1 0        task 0 stays on rank 0, task 1 goes to 1, ..
 //! ```
 //!
-//! Tasks are distinguished by their numbers (ids): those of node 0 come first. Pinned tasks stay, whatever the file says, and the phase says that something was declined.
+//! Tasks are distinguished by their numbers (ids). The command line numbers them in the order of ranks: those of rank 0 come first. Pinned tasks stay, whatever the file says, and the phase says that something was declined.
 //!
 //! Cost: an all-gather with an entry for each pair of nodes with tasks between them, one step, at most a message for each pair.
 
@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering, slowest_of,
+    Balancer, Chosen, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering, slowest_of,
 };
 use crate::error::{Error, Result};
 use crate::load::{Shares, TaskBatch};
 use crate::node::Gathered;
-use crate::topology::{NodeId, Placement, RankId};
+use crate::topology::{NodeId, Placement, RankId, Topology};
 
 /// Prefix of its specification; the rest is a file name.
 pub(super) const PREFIX: &str = "from:";
@@ -40,9 +40,14 @@ static ENTRY: Entry = Entry {
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
-        cost: central::cost_of_all,
+        cost,
     },
 };
+
+/// An [`Offer`] has at most an entry for each other node.
+fn cost(topology: &Topology) -> Cost {
+    central::cost_of_all(topology, 25 + 12 * u64::from(topology.nodes() - 1))
+}
 
 fn unread(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Err(not_read())

@@ -28,7 +28,7 @@ pub(super) static ENTRY: Entry = Entry {
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
-        cost: central::cost_of_all,
+        cost: central::cost_by_place,
     },
 };
 
@@ -58,6 +58,26 @@ impl Rule for Bisection {
 
 #[cfg(test)]
 mod tests {
+    use crate::balance::gathering;
+    use crate::topology::Topology;
+
+    #[test]
+    fn the_predicted_bytes_have_the_places() {
+        // Nothing moves: one task on each rank, in the order of the ranks.
+        for nodes in [2u32, 3, 5, 8] {
+            let places: Vec<Vec<Place>> = (0..nodes).map(|node| vec![[f64::from(node), 0.0, 0.0]]).collect();
+            for name in ["rcb", "sfc"] {
+                let trial = Trial::at(name, &places);
+                assert_eq!((trial.moves(), trial.stayed), (vec![], vec![1; nodes as usize]));
+                let bound = (crate::balance::find(name).unwrap().entry.facts.cost)(&Topology::parse("complete", nodes).unwrap());
+                // Of the bound the transfers are a part that was not used.
+                let pairs = u64::from(nodes) * u64::from(nodes - 1);
+                let gathered = bound.bytes - pairs * crate::node::migrate::TRANSFER_BYTES;
+                assert!(trial.counts.bytes <= gathered, "{name} on {nodes}: {} bytes of {gathered}", trial.counts.bytes);
+                assert!(trial.counts.bytes > gathering::cost(nodes).bytes, "a place is more than a load");
+            }
+        }
+    }
     use super::super::testing::Trial;
     use crate::load::Place;
 

@@ -29,7 +29,7 @@ pub(super) static ENTRY: Entry = Entry {
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
-        cost: central::cost_of_all,
+        cost: central::cost_by_place,
     },
 };
 

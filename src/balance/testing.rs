@@ -46,6 +46,11 @@ impl Trial {
 
     /// Runs the balancer on the complete graph with tasks of these weights; `tasks` is the number of tasks of each node, which are one range of ids.
     pub fn weighing(balancer: &str, tasks: &[u64], weights: &[u64], powers: &[u64]) -> Trial {
+        Trial::weighing_on(balancer, "complete", tasks, weights, powers)
+    }
+
+    /// The same on this topology.
+    pub fn weighing_on(balancer: &str, topology: &str, tasks: &[u64], weights: &[u64], powers: &[u64]) -> Trial {
         let shares = Shares::new(Powers::listed(powers.to_vec()).unwrap()).weighted();
         let mut tasks_of: Vec<TaskBatch> = Vec::new();
         let mut ids = (0..).zip(weights);
@@ -53,12 +58,12 @@ impl Trial {
             let task = |(id, weight): (u64, &u64)| Segment::row(id, 1, *weight, bytes::Bytes::new()).unwrap();
             tasks_of.push(ids.by_ref().take(*count as usize).map(task).collect());
         }
-        Trial::of_queues(balancer, shares, move |node| WorkQueue::new(tasks_of[node as usize].clone()))
+        Trial::of_queues(balancer, topology, shares, move |node| WorkQueue::new(tasks_of[node as usize].clone()))
     }
 
-    fn of_queues(balancer: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
+    fn of_queues(balancer: &str, topology: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
         let nodes = shares.powers().nodes();
-        let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
+        let overlay = Overlay::one_host(Topology::parse(topology, nodes).unwrap(), nodes).unwrap();
         let loads: Vec<u64> = (0..nodes).map(|node| queue(node).work()).collect();
         let chosen = find(balancer).unwrap();
         let quota = chosen.aims(&overlay, &loads, &shares).to_vec();
@@ -82,7 +87,7 @@ impl Trial {
         let nodes = places.len() as u32;
         let loads: Vec<u64> = places.iter().map(|places| places.len() as u64).collect();
         let places = places.to_vec();
-        Trial::of_queues(balancer, Shares::new(Powers::equal(nodes, nodes)), move |node| {
+        Trial::of_queues(balancer, "complete", Shares::new(Powers::equal(nodes, nodes)), move |node| {
             WorkQueue::numbered(&loads, node).with_places(places[node as usize].clone())
         })
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::topology::Placement;
+
 /// The powers of all nodes, as exact integers: only their ratios matter. A node of power 0 (every virtual node has it) should end with nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Powers {
@@ -57,6 +59,16 @@ impl Powers {
         if sum == 0 { Err(InvalidPowers::AllZero) } else { Ok(Powers::Listed(Arc::new(Listed { powers, prefix }))) }
     }
 
+    /// The same by node of a placement, where these are by rank, with those of virtual nodes behind them.
+    #[must_use]
+    pub fn on(&self, placement: &Placement) -> Powers {
+        match self {
+            Powers::Equal { .. } => self.clone(),
+            // The sum is the same.
+            Powers::Listed(listed) => Powers::listed(placement.by_node(&listed.powers)).unwrap_or_else(|_| self.clone()),
+        }
+    }
+
     /// Number of nodes.
     pub fn nodes(&self) -> u32 {
         match self {
@@ -89,5 +101,19 @@ impl Powers {
     /// All powers, by node.
     pub fn to_vec(&self) -> Vec<u64> {
         (0..self.nodes()).map(|node| self.of(node)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Hosts, RankId};
+
+    #[test]
+    fn powers_of_ranks_are_put_by_node() {
+        let placement = Placement::custom([0, 2, 1, 3, 1].map(RankId::new).to_vec(), 4, Hosts::single(4)).unwrap();
+        let powers = Powers::listed(vec![1, 2, 3, 4, 0]).unwrap();
+        assert_eq!(powers.on(&placement).to_vec(), [1, 3, 2, 4, 0]);
+        assert_eq!(Powers::equal(4, 5).on(&placement), Powers::equal(4, 5));
     }
 }

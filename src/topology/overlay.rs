@@ -130,6 +130,12 @@ impl Placement {
         self.real_node_of(self.rank_of(node)) != node
     }
 
+    /// Values by node, of values by rank that may go on with those of the virtual nodes: users know ranks, and balancers count nodes.
+    pub fn by_node<T: Clone>(&self, by_rank: &[T]) -> Vec<T> {
+        let at = |node: usize| if node < self.ranks as usize { self.rank_of(node as NodeId).index() } else { node };
+        (0..by_rank.len()).filter_map(|node| by_rank.get(at(node)).cloned()).collect()
+    }
+
     /// The nodes that a rank hosts, in ascending order, so its real node first.
     pub fn nodes_on(&self, rank: RankId) -> Vec<NodeId> {
         match &self.map {
@@ -220,6 +226,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn values_by_rank_are_put_by_node() {
+        let hosts = Hosts::from_names(&["a", "b", "a", "b"].map(String::from));
+        let placement = Placement::custom([0, 2, 1, 3, 1].map(RankId::new).to_vec(), 4, hosts).unwrap();
+        assert_eq!(placement.by_node(&[10, 20, 30, 40]), [10, 30, 20, 40]);
+        assert_eq!(placement.by_node(&[10, 20, 30, 40, 5]), [10, 30, 20, 40, 5], "virtual nodes come behind");
+        assert_eq!(placement.by_node::<u64>(&[]), []);
+    }
 
     /// Every node on exactly one rank, every rank with exactly one real node, the lowest.
     fn assert_covers(placement: &Placement) {

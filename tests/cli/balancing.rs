@@ -133,3 +133,41 @@ fn simulated_collectives_are_our_own_and_said_to_be() {
     let told = records("compare --sim 5 --balancer direct,psts --collectives native", "");
     assert!(told.iter().all(|record| record["collectives"] == "own") && told.len() == 2, "{told:?}");
 }
+
+/// Ranks are dealt out to two hosts in turn, whose nodes are consecutive: node 1 is on rank 2, node 2 on rank 1.
+#[test]
+fn lists_tables_and_partitions_are_by_rank_wherever_nodes_are_placed() {
+    const TABLE: &str = "rank,work,bytes\n0,10,1\n1,20,60\n2,30,3\n3,40,4\n";
+    let partition = file("1\n2\n3\n0\n");
+    for placed in ["--placement hosts", "--placement identity", "--placement random --seed 5"] {
+        let phase = |more: &str, input: &str| records(&format!("balance --sim 4 --sim-hosts 2,cyclic {placed} {more}"), input).remove(0);
+        let by_rank = |more: &str, input: &str| phase(more, input)["final_by_rank"].clone();
+        let held = json!([10, 20, 30, 40]);
+        assert_eq!(by_rank("--balancer none --loads 10,20,30,40", ""), held, "{placed}");
+        assert_eq!(by_rank("--balancer none --loads hot:total=9,rank=2", ""), json!([0, 0, 9, 0]), "{placed}");
+        assert_eq!(by_rank("--balancer none --tasks -", TABLE), held, "{placed}");
+        assert_eq!(by_rank("--balancer direct --loads 25,25,25,25 --powers 1,2,3,4", ""), held, "{placed}");
+        assert_eq!(by_rank("--balancer cwa --loads 99,0,1,0 --powers 1,2,3,4", ""), held, "{placed}");
+        // The tasks go round.
+        let from = format!("--balancer from:{} --tasks -", partition.display());
+        assert_eq!(by_rank(&from, TABLE), json!([40, 10, 20, 30]), "{placed}");
+        // Only rank 1 has more than it may have.
+        let memory = &phase("--balancer refine --capacity 64,50,64,64 --tasks -", TABLE)["memory"];
+        assert_eq!(memory["before"], json!([1, 60, 3, 4]), "{placed}");
+        let after: Vec<u64> = memory["after"].as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap()).collect();
+        assert!(after[1] <= 50 && after.iter().sum::<u64>() == 68, "{placed}: {after:?}");
+        // Task 1 is rank 1's: it talks to task 0 on rank 0.
+        let links = file("0 1 7\n");
+        let crossing = phase(&format!("--balancer none --loads 1,1,1,1 --communications {}", links.display()), "");
+        assert_eq!(crossing["crossings"]["before"]["hosts"].as_f64(), Some(7.0), "{placed}");
+        // Numbers of the virtual nodes of a cube of eight may follow.
+        let cube = phase("--balancer none --topology hypercube:3 --loads 10,20,30,40,1,2,3,4", "");
+        let loads =
+            |record: &Value| record["final_by_rank"].as_array().unwrap().iter().map(|load| load.as_u64().unwrap()).collect::<Vec<_>>();
+        assert_eq!(loads(&cube).iter().sum::<u64>(), 110, "{placed}");
+        assert!(loads(&cube).iter().zip([10, 20, 30, 40]).all(|(load, own)| (own..own + 10).contains(load)), "{placed}: {cube}");
+    }
+    // The lists by node say where the nodes are.
+    let shown = &records("balance --sim 4 --sim-hosts 2,cyclic --balancer none --loads 10,20,30,40 --powers 1,2,3,4", "")[0];
+    assert_eq!((&shown["loads"], &shown["powers"]), (&json!([10, 30, 20, 40]), &json!([1, 3, 2, 4])));
+}

@@ -1,24 +1,36 @@
 //! The documentation's lists are those of the program.
 
+use std::sync::{Mutex, PoisonError};
+
 use assert_cmd::Command;
 
-const BEGIN: &str = "<!-- list -->\n";
-const END: &str = "<!-- end of list -->";
+use equipoise_lab::experiment::papers::{Effort, Item, Measuring, Paper, Point, measure};
+use equipoise_lab::report::printed;
 
-/// The text between the marks of a page is what the program lists. With `UPDATE_DOCS=1` it is written anew.
-fn is_listed(page: &str, arguments: &[&str]) {
+/// A test that writes a page must not be overtaken by another.
+static WRITES: Mutex<()> = Mutex::new(());
+
+/// The text between the marks of a page, `<!-- MARK -->` and `<!-- end of MARK -->`, is this list. With `UPDATE_DOCS=1` it is written anew.
+fn is_on_page(page: &str, mark: &str, listed: &str) {
+    let (begin, end) = (format!("<!-- {mark} -->\n"), format!("<!-- end of {mark} -->"));
     let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
+    let _alone = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
     let text = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("the list begins");
-    let (table, after) = rest.split_once(END).expect("the list ends");
-    let output = Command::cargo_bin("equipoise").unwrap().args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    let listed = format!("\n{}\n", String::from_utf8(output.stdout).unwrap().trim());
+    let (before, rest) = text.split_once(&begin).expect("the list begins");
+    let (table, after) = rest.split_once(&end).expect("the list ends");
+    let listed = listed.trim();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(path, format!("{before}{BEGIN}{listed}\n{END}{after}")).unwrap();
+        std::fs::write(path, format!("{before}{begin}\n{listed}\n\n{end}{after}")).unwrap();
         return;
     }
-    assert_eq!(table.trim(), listed.trim(), "docs/{page}.md: run this test with UPDATE_DOCS=1");
+    assert_eq!(table.trim(), listed, "docs/{page}.md: run this test with UPDATE_DOCS=1");
+}
+
+/// The list of a page is what the program lists.
+fn is_listed(page: &str, arguments: &[&str]) {
+    let output = Command::cargo_bin("equipoise").unwrap().args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    is_on_page(page, "list", &String::from_utf8(output.stdout).unwrap());
 }
 
 #[test]
@@ -34,6 +46,26 @@ fn the_table_of_schedulers_is_the_registrys() {
 #[test]
 fn the_papers_claims_are_those_that_are_recorded() {
     is_listed("papers", &["reproduce", "--recorded"]);
+}
+
+#[test]
+fn the_papers_printed_numbers_are_on_the_page_with_ours() {
+    let (mut listed, mut number) = (String::new(), 0);
+    for paper in [Paper::Divisible, Paper::Psts, Paper::Wu] {
+        let is_wanted = |item: Item| match item {
+            Item::Example(_) => true,
+            Item::Table(_) => paper == Paper::Psts,
+            Item::Figure(number) => paper == Paper::Wu && [3, 6, 9, 11, 13].contains(&number),
+            Item::Section(_) => false,
+        };
+        let jobs: Vec<_> = paper.study().jobs.into_iter().filter(|job| is_wanted(job.item)).collect();
+        let points = measure(paper, &jobs, &Measuring::new(Effort::Full, 1), |_| {}).unwrap().0;
+        let printed: Vec<&Point> = points.iter().filter(|point| point.printed.is_some()).collect();
+        number += printed.len();
+        listed.push_str(&format!("`{}` ({}):\n\n{}\n", paper.name(), paper.number(), printed::markdown(&printed)));
+    }
+    assert!(number > 400, "{number}");
+    is_on_page("papers", "numbers", &format!("{number} numbers.\n\n{listed}"));
 }
 
 /// Every name has a page of its own with these parts.

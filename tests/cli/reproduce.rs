@@ -127,12 +127,94 @@ fn ranks_that_cannot_be_started_are_said() {
     let output = output.unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && errors.contains("--on-ranks: /nowhere/mpirun cannot be started"), "{errors}");
+    let failing = |arguments: &str| {
+        let mut command = Command::cargo_bin("equipoise").unwrap();
+        let output = command.env("MPIRUN", "/bin/false").args(arguments.split(' ')).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    // It is tried before anything is measured.
+    let (status, errors) = failing("reproduce wu --figure 17 --on-ranks");
+    assert!(status == Some(2) && errors.contains("--on-ranks: /bin/false cannot start ranks: on 2 real ranks"), "{errors}");
+    let (status, errors) = failing("reproduce wu --example 1 --on-ranks");
+    assert!(status == Some(2) && errors.contains("--on-ranks: nothing of what is asked for is measured on real ranks"), "{errors}");
     let (status, _, errors) = reproduce("--file scripts/figures/kwa-tori.toml --on-ranks");
     assert!(status == 2 && errors.contains("cannot be used with"), "{errors}");
     let under_another =
         Command::cargo_bin("equipoise").unwrap().env("OMPI_COMM_WORLD_RANK", "0").args(["reproduce", "wu", "--on-ranks"]).output();
     let errors = String::from_utf8(under_another.unwrap().stderr).unwrap();
     assert!(errors.contains("--on-ranks: it starts ranks by itself; type it without a launcher"), "{errors}");
+}
+
+#[test]
+fn two_options_do_not_name_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    std::fs::write(folder.path().join("there"), "kept").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("there"), folder.path().join("link")).unwrap();
+    std::fs::create_dir(folder.path().join("page")).unwrap();
+    for (options, sentence) in [
+        ("--resume P/new --csv P/new", "--resume and --csv: both name the file"),
+        ("--claims P/new --csv P/./page/../new", "--csv and --claims: both name the file"),
+        ("--record P/link --csv P/there", "--csv and --record: both name the file"),
+        ("--report P/page --csv P/page/table.csv", "--csv and --report: both name the file"),
+        ("--report P/page --resume P/page/records.jsonl", "--resume and --report: both name the file"),
+    ] {
+        let (status, out, errors) = reproduce(&format!("wu --example 1 {}", options.replace('P', &place)));
+        assert!(status == 2 && errors.contains(sentence) && errors.lines().count() == 1, "{options}: {status} {out}{errors}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("there")).unwrap(), "kept");
+    assert!(!folder.path().join("new").exists());
+    // Devices take all.
+    assert_eq!(reproduce("wu --example 1 --csv /dev/null --claims /dev/null").0, 0);
+    // So do other commands.
+    let compare = format!("compare --sim 2 --report {place}/page --csv {place}/page/table.csv");
+    let output = Command::cargo_bin("equipoise").unwrap().args(compare.split(' ')).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && errors.contains("--csv and --report: both name the file"), "{errors}");
+}
+
+#[test]
+fn points_of_another_build_are_measured_again_and_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("points");
+    let run = format!("wu --example 1 --output quiet --resume {}", file.display());
+    assert_eq!(reproduce(&run), (0, String::new(), String::new()));
+    let first = std::fs::read_to_string(&file).unwrap();
+    // The same program takes them.
+    assert_eq!(reproduce(&run), (0, String::new(), String::new()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
+    // Another one has measured something else.
+    let build = first.split("\"build\":\"").nth(1).unwrap()[..16].to_string();
+    let others = first.replace(&build, "0123456789abcdef").replace("[\"16\"", "[\"17\"");
+    assert_ne!(others, first);
+    std::fs::write(&file, &others).unwrap();
+    let (status, _, errors) = reproduce(&run);
+    assert!(status == 0 && errors.contains("ignored 1 finished point of another build of this program"), "{errors}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{others}{first}"));
+}
+
+/// Ctrl-C in the middle, and the run that goes on gives the same bytes.
+#[test]
+fn an_interrupted_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let run = |more: &str| format!("wu --table 1 --cases 60 --output quiet {more}");
+    assert_eq!(reproduce(&run(&format!("--csv {}", path("whole.csv")))).0, 0);
+    let resumed = run(&format!("--resume {} --csv {}", path("points"), path("resumed.csv")));
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("equipoise"));
+    let mut child = child.arg("reproduce").args(resumed.split(' ').filter(|word| !word.is_empty())).spawn().unwrap();
+    let lines = || std::fs::read_to_string(path("points")).unwrap_or_default().lines().count();
+    while lines() < 3 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    let done = lines();
+    assert!(interrupted.success() && !status.success() && done < 30, "{status}: {done} points, so that nothing was interrupted");
+    assert!(!std::path::Path::new(&path("resumed.csv")).exists());
+    assert_eq!(reproduce(&format!("{resumed} --threads 3")).0, 0);
+    let [a, b] = ["whole.csv", "resumed.csv"].map(|name| std::fs::read(path(name)).unwrap());
+    assert!(a == b && lines() == 30);
 }
 
 #[test]
@@ -185,8 +267,14 @@ fn verdicts_are_recorded_as_they_are_read() {
 fn what_there_is_not_is_refused() {
     for (arguments, sentence) in [
         ("005", "there is no such paper; known are hierarchical (000), divisible (001), sash (002), psts (003), wu (004)"),
-        ("wu --figure 6", "wu does not have a figure 6 that is reproduced"),
-        ("--table 99", "none of the papers has a table 99 that is reproduced"),
+        (
+            "wu --figure 7",
+            "--figure: wu does not have a figure 7 that is reproduced; it has section 4, examples 1 to 4, table 1, figures 3, 6",
+        ),
+        (
+            "--table 99",
+            "--table: none of the papers has a table 99 that is reproduced; hierarchical has sections 4 and 6, figures 6 to 16; ",
+        ),
         ("--figure x", "invalid value 'x' for '--figure <N>'"),
         ("--quick --full", "cannot be used with"),
         ("--recorded --seed 3", "cannot be used with"),

@@ -186,7 +186,7 @@ pub fn loads(dice: &mut Dice, folder: &Path, ranks: usize) -> String {
         0 | 1 => dice.list(ranks, 60, ","),
         2 | 3 => format!("@{}", names::text(texts::written(dice, folder, Format::Numbers, ranks).as_os_str())),
         4 => format!("uniform:mean={number}"),
-        5 => format!("hot:total={number},node={}", dice.below(ranks + 1)),
+        5 => format!("hot:total={number},rank={}", dice.below(ranks + 1)),
         6 => format!("poisson:mean={number}"),
         7 => format!("sparse:p={},max={number}", dice.one(&["0", "0.3", "1", "2"])),
         8 => "zero".into(),

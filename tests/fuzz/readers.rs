@@ -80,7 +80,7 @@ fn measured(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
         Err(why) => return Some(why.to_string()),
     };
     let amounts = run.amounts(ranks).map_err(|why| why.to_string());
-    let held: u64 = run.bytes_by_node(ranks).iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    let held: u64 = run.bytes_by_rank(ranks).iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
     assert_eq!(held, run.bytes(), "bytes by node");
     match amounts {
         Ok(amounts) => assert_eq!(amounts.work.iter().sum::<u64>(), run.tasks.iter().map(|task| task.work).sum::<u64>()),

@@ -72,7 +72,7 @@ fn balanced(balancer: &str, run: &str, hosts: Hosts, rule: PlacementRule) -> Bal
     let mut world = World::simulated(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() });
     let balancer = Rc::new(find(balancer).unwrap());
     let overlay = Overlay::placed(balancer.entry.default_topology(ranks), hosts, rule, 1).unwrap();
-    let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement]).unwrap();
+    let tasks = Tasks::of_source(&mut world, &source(run)).unwrap();
     let powers = Powers::equal(ranks, overlay.topology.nodes());
     balance(&mut world, &BalanceSpec::new(balancer, overlay, tasks, powers)).unwrap().unwrap()
 }

@@ -33,7 +33,12 @@ fn phase_by(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, paylo
     let topology = balancer.entry.default_topology(ranks);
     let nodes = topology.nodes();
     let overlay = Overlay::placed(topology, hosts.clone(), rule, seed).unwrap();
-    let loads = LoadPattern::Uniform { mean }.draw(nodes, ranks, seed).unwrap();
+    let by_node = LoadPattern::Uniform { mean }.draw(nodes, ranks, seed).unwrap();
+    // The same loads on the same nodes under all rules.
+    let mut loads = by_node.clone();
+    for node in 0..ranks {
+        loads[overlay.placement.rank_of(node).index()] = by_node[node as usize];
+    }
     let tasks = Tasks::numbered(&mut world, loads, payload).unwrap();
     let powers = Powers::equal(ranks, nodes);
     let spec = BalanceSpec { seed, plain, ..BalanceSpec::new(balancer, overlay, tasks, powers) };
@@ -116,7 +121,7 @@ fn between_hosts(rule: PlacementRule, load: &Load, payload: u64, seed: u64) -> u
         Load::Pattern(text) => Tasks::numbered(&mut world, LoadPattern::parse(text).unwrap().draw(16, 16, seed).unwrap(), payload),
         Load::Run(run) => {
             let source = TaskSource::parse(&format!("lbaf:{}/tests/data/loads/{run}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-            Tasks::of_source(&mut world, &source, [&overlay.placement])
+            Tasks::of_source(&mut world, &source)
         }
     };
     let spec = BalanceSpec { seed, ..BalanceSpec::new(balancer, overlay, tasks.unwrap(), Powers::equal(16, 16)) };
@@ -148,7 +153,7 @@ fn placed_by_hosts_cwa_sends_two_thirds_between_hosts_of_a_thousand_tasks_each()
 #[test]
 fn placed_by_hosts_cwa_sends_two_thirds_of_uniform_loads_between_hosts_and_no_more_of_hot_spots_and_real_runs() {
     two_thirds_of(&["uniform:mean=10", "uniform:mean=100"]);
-    for hot in ["hot:total=1600,node=0", "hot:total=1600,node=5", "hot:total=1600,node=15"] {
+    for hot in ["hot:total=1600,rank=0", "hot:total=1600,rank=5", "hot:total=1600,rank=15"] {
         for payload in [0, 64, 4096] {
             let of_hot = ratio(&Load::Pattern(hot), payload, 1);
             assert!(of_hot <= 1.0, "{hot}, payload {payload}: {of_hot}");

@@ -120,7 +120,7 @@ fn within(balancer: &str, run: &str, capacity: &[u64]) -> equipoise::Result<Vec<
     let mut world = World::simulated(ranks, Model::default());
     let topology = Topology::parse("complete", ranks).unwrap();
     let overlay = Overlay::placed(topology, Hosts::single(ranks), PlacementRule::Hosts, 1).unwrap();
-    let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement])?.within(capacity.to_vec());
+    let tasks = Tasks::of_source(&mut world, &source(run))?.within(capacity.to_vec());
     let setting = Rc::new(Setting {
         balancer: Rc::new(find(balancer).unwrap()),
         shares: tasks.shares(&Powers::equal(ranks, ranks), false),
@@ -160,7 +160,7 @@ fn on_hosts(balancer: &str, run: &str, ranks: u32, of_host: u32) -> (f64, u64, O
     let hosts = Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", rank / of_host)).collect::<Vec<_>>());
     let mut world = World::simulated(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() });
     let overlay = Overlay::placed(Topology::parse("complete", ranks).unwrap(), hosts.clone(), PlacementRule::Hosts, 1).unwrap();
-    let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement]).unwrap();
+    let tasks = Tasks::of_source(&mut world, &source(run)).unwrap();
     let setting = Rc::new(Setting {
         balancer: Rc::new(find(balancer).unwrap()),
         shares: tasks.shares(&Powers::equal(ranks, ranks), false),
@@ -217,7 +217,7 @@ fn comparison(load: &Load) -> Vec<equipoise_lab::experiment::CaseResult> {
     };
     let contenders: Vec<BalancerContender> = balance::without_places().map(contender).collect();
     let source = source(load.run);
-    let tasks = Tasks::of_source(&mut world, &source, contenders.iter().map(|contender| &contender.overlay.placement)).unwrap();
+    let tasks = Tasks::of_source(&mut world, &source).unwrap();
     let spec = CompareSpec::new(contenders, vec![Case { loads: LoadSource::Tasks(source), tasks }]);
     compare(&mut world, &spec, |_, _, _| {}).unwrap()
 }

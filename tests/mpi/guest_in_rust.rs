@@ -90,6 +90,15 @@ fn passes() -> Result<(), Failure> {
     plan.move_bytes(&bytes, 1, &mut there)?;
     assert!(there.iter().zip(plan.sources()).all(|(byte, (_, index))| u64::from(*byte) == *index));
 
+    let plain: Vec<[f64; 3]> = cells.iter().map(|cell| [cell.index as f64, rank.into(), -0.0]).collect();
+    let there = plan.move_plain(&plain)?;
+    assert!(there.iter().zip(plan.sources()).all(|(item, (from, index))| item[..2] == [*index as f64, f64::from(*from)]));
+    assert_eq!(plan.give_back_plain(&there)?, plain);
+    assert_eq!(plan.move_plain(&vec![(); cells.len()])?.len(), plan.incoming());
+    let one_more = vec![0.0; plan.incoming() + usize::from(rank == 0)];
+    let refused = plan.give_back_plain(&one_more).unwrap_err();
+    assert!(refused.status == Status::Usage && (ranks == 1 || refused.text.contains("rank 0")), "{refused}");
+
     if ranks > 1 {
         // One rank's value does not travel: all hear of it, and all have their values still.
         let to: Vec<i32> = vec![(rank as i32 + 1) % ranks as i32; 2];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use equipoise::balance;
 use equipoise::load::{ColumnRatio, Link, Powers};
-use equipoise::topology::{Overlay, RankId, Topology};
+use equipoise::topology::{Overlay, PlacementRule, RankId, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -32,6 +32,8 @@ pub fn enter(book: &mut Book) {
         Case { name: "tasks that talk to each other", check: talking },
         Case { name: "partitions computed elsewhere", check: partitions },
         Case { name: "tasks with several weights", check: vectors },
+        Case { name: "tasks with places", check: placed },
+        Case { name: "walks that are repaired", check: repaired },
     ];
     book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], more: &[16], limit, options: small_limits(), cases });
 }
@@ -120,7 +122,7 @@ fn vectors(world: &mut World) -> Result<()> {
     run.columns = ["bytes", "work"].into_iter().filter_map(|name| run.column(name)).collect();
     let balanced = |world: &mut World, balancer: &str| {
         let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
-        let tasks = Tasks::measured(world, &run, [&overlay.placement])?;
+        let tasks = Tasks::measured(world, &run)?;
         let powers = (0..u64::from(ranks)).map(|rank| 2 + rank % 2).collect();
         let powers = Powers::listed(powers).map_err(|why| Error::usage(why.to_string()))?;
         let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, tasks, powers);
@@ -143,6 +145,59 @@ fn vectors(world: &mut World) -> Result<()> {
     Ok(())
 }
 
+/// The nodes are placed at random, and each rank's tasks lie in a strip of the plane, most of them on rank 0: as in simulation, also with work of all
+/// sizes, and the strips are shared.
+fn placed(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let of = |task: u32| {
+        let rank = if task.is_multiple_of(3) { task / 3 % ranks } else { 0 };
+        MeasuredTask {
+            rank: RankId::new(rank),
+            name: None,
+            work: u64::from(1 + task * task % 9),
+            bytes: u64::from(task % 5),
+            pinned: false,
+        }
+    };
+    let mut tasks: Vec<_> = (0..ranks * 20).map(of).collect();
+    tasks.sort_by_key(|task| task.rank);
+    let places = (0u32..).zip(&tasks).map(|(at, task)| [f64::from(task.rank.get()), f64::from(at * 7 % 31), 0.0]).collect();
+    let run = MeasuredTasks { ranks, tasks, places, communications: Vec::new(), columns: Vec::new(), left_out: 0, seconds_per_unit: None };
+    let balanced = |world: &mut World, balancer: &str| {
+        let overlay = Overlay::placed(Topology::parse("complete", ranks)?, world.hosts(), PlacementRule::Random, 5)?;
+        let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, Tasks::measured(world, &run)?, Powers::equal(ranks, ranks));
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(record.map(|record| (record.final_by_rank, record.moves, record.messages, record.bytes, record.declined)))
+    };
+    for balancer in ["rcb", "sfc", "chains"] {
+        let Some(real) = balanced(world, balancer)? else { continue };
+        let simulated = balanced(&mut World::simulated(ranks, sim::Model::default()), balancer)?;
+        let (total, most) = (real.0.iter().sum::<u64>(), real.0.iter().max().copied().unwrap_or(0));
+        // The largest task is 9 units; bisection cuts log2 of the ranks times.
+        let near = most * u64::from(ranks) <= total + u64::from(ranks) * 9 * u64::from(ranks.ilog2() + 1);
+        if Some(&real) != simulated.as_ref() || !near {
+            return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+    }
+    Ok(())
+}
+
+/// `NAME+refine` is as in simulation, and ends no later than the walk alone.
+fn repaired(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    for walk in ["twa", "cwa", "mwa", "kwa", "dem", "ops", "pslb", "psts", "tempered"] {
+        let of = |world: &mut World, name: &str| record(world, name, ["uniform:1..10", "exponential:mean=10"], Some("p=0.1"), 2);
+        let name = format!("{walk}+refine");
+        let (Some(alone), Some(real)) = (of(world, walk)?, of(world, &name)?) else { continue };
+        let simulated = of(&mut World::simulated(ranks, sim::Model::default()), &name)?;
+        let told = |record: &BalanceRecord| (record.finals.clone(), record.moves.clone(), record.declined, record.messages, record.bytes);
+        if simulated.as_ref().map(told) != Some(told(&real)) || real.makespan_after > alone.makespan_after {
+            return Err(Error::Failed(format!("{name}: {real:?} on ranks, {simulated:?} in simulation, {alone:?} without refine")));
+        }
+    }
+    Ok(())
+}
+
 /// A file with a part for each task, in both forms. Rank r has r + 1 tasks at first; all go one rank on.
 fn partitions(world: &mut World) -> Result<()> {
     let ranks = world.ranks();
@@ -152,17 +207,18 @@ fn partitions(world: &mut World) -> Result<()> {
     let lines: String = (0..tasks).map(|task| format!("{}\n", next(task))).collect();
     let named: String = (0..tasks).rev().map(|task| format!("{task} {}\n", next(task))).collect();
     let loads: Vec<u64> = (1..=u64::from(ranks)).collect();
-    let run = |world: &mut World, text: &str| {
+    let run = |world: &mut World, text: &str, rule: PlacementRule| {
         let parts = balance::read_partition(text, ranks).map_err(Error::Failed)?;
-        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
+        let overlay = Overlay::placed(Topology::parse("complete", ranks)?, world.hosts(), rule, 3)?;
         let balancer = Rc::new(balance::from_parts("next.part", parts));
         let spec = BalanceSpec::new(balancer, overlay, Tasks::numbered(world, loads.clone(), 700)?, Powers::equal(ranks, ranks));
         experiment::balance(world, &spec)
     };
-    for text in [&lines, &named] {
-        let Some(record) = run(world, text)? else { continue };
+    // Loads and files are by rank, whatever nodes the ranks run.
+    for (text, rule) in [(&lines, PlacementRule::Identity), (&named, PlacementRule::Identity), (&lines, PlacementRule::Random)] {
+        let Some(record) = run(world, text, rule)? else { continue };
         let expected: Vec<u64> = (0..ranks).map(|rank| u64::from((rank + ranks - 1) % ranks) + 1).collect();
-        if record.finals != expected || record.declined || record.transfers != u64::from(if ranks > 1 { ranks } else { 0 }) {
+        if record.final_by_rank != expected || record.declined || record.transfers != u64::from(if ranks > 1 { ranks } else { 0 }) {
             return Err(Error::Failed(format!("the tasks did not go where the file says: {record:?}")));
         }
     }

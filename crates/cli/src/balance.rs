@@ -40,8 +40,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank, or for each node of the topology including virtual ones; patterns
+    /// Number of tasks on each rank before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,rank=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank, in their order, and may go on with one for each virtual node of the topology; patterns
     /// set the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
-    /// Relative speed of each node: 3,4,5 | @FILE | uniform:1..10 | equal
+    /// Relative speed of each rank: 3,4,5 | @FILE | uniform:1..10 | equal
     #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
@@ -162,11 +162,11 @@ impl Request<'_> {
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
-            given_powers = (self.powers != PowerPattern::Equal).then_some(given);
-            Ok(powers)
+            given_powers = (self.powers != PowerPattern::Equal).then(|| overlay.placement.by_node(&given));
+            Ok(powers.on(&overlay.placement))
         })?;
         let tasks = match &self.tasks {
-            Some(source) => Tasks::of_columns(world, source, &self.columns, [&overlay.placement])?,
+            Some(source) => Tasks::of_columns(world, source, &self.columns)?,
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
                 let count = loads.iter().sum();

@@ -56,8 +56,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: or for each node) [default: uniform:mean=10]
+    /// Number of tasks on each rank before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,rank=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank, in their order (with --topology: and may go on with one for each virtual node) [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
@@ -84,7 +84,7 @@ pub struct Arguments {
     rule: RuleOptions,
 
     /// Number of rounds. Each round measures every balancer, in another order; below six rounds nothing is ranked (more balancers need more
-    /// rounds). In simulation one is enough, since all rounds are equal [default: 9 for two balancers to 14 for twenty, so that no single
+    /// rounds). In simulation one is enough, since all rounds are equal [default: 9 for two balancers to 18 for twenty, so that no single
     /// slow round decides]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -209,12 +209,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 impl Request<'_> {
     fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
         let (contenders, left_out) = self.contenders(world)?;
-        // With a topology for all, lists are by its nodes, otherwise by ranks.
+        // With a topology for all, lists may go on with its virtual nodes.
         let nodes = match (&self.arguments.topology, contenders.first()) {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
-        let cases = self.cases(world, nodes, &contenders)?;
+        let cases = self.cases(world, nodes)?;
         for case in &cases {
             contenders.iter().try_for_each(|contender| contender.balancer.check_tasks(case.tasks.count()))?;
         }
@@ -286,7 +286,8 @@ impl Request<'_> {
                     for rule in placements.rules() {
                         let overlay = Overlay::placed(topology.clone(), world.hosts(), rule, seed)?;
                         let placement = (placements == Placements::All).then_some(rule);
-                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers: powers.clone() });
+                        let powers = powers.on(&overlay.placement);
+                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers });
                     }
                 }
             }
@@ -313,7 +314,7 @@ impl Request<'_> {
     }
 
     /// All loads with all payloads, then the real tasks.
-    fn cases(&self, world: &mut World, nodes: u32, contenders: &[BalancerContender]) -> Result<Vec<Case>> {
+    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
@@ -326,11 +327,7 @@ impl Request<'_> {
             }
         }
         if let Some(source) = &self.tasks {
-            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
-            cases.push(Case {
-                loads: LoadSource::Tasks(source.clone()),
-                tasks: Tasks::of_columns(world, source, &self.columns, placements)?,
-            });
+            cases.push(Case { loads: LoadSource::Tasks(source.clone()), tasks: Tasks::of_columns(world, source, &self.columns)? });
         }
         if let Some(file) = self.arguments.rule.communications.as_deref() {
             // Read once: it may be standard input.

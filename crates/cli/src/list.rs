@@ -171,25 +171,25 @@ fn choice((syntax, meaning): (&'static str, &'static str)) -> Choice {
 }
 
 const LOADS: [(&str, &str); 7] = [
-    ("19,11,2", "the tasks of each node"),
+    ("19,11,2", "the tasks of each rank"),
     ("@FILE", "the same from a file (@- is standard input): commas, semicolons, blanks or lines between the numbers, # for comments"),
     ("uniform:mean=10", "uniform in 0 to twice the mean (our choice), with exactly this mean (as Wu 1997, section 5)"),
-    ("hot:total=1000,node=0", "all tasks on one node"),
+    ("hot:total=1000,rank=0", "all tasks on one rank"),
     ("poisson:mean=10", "Poisson numbers"),
     ("sparse:p=0.2,max=100", "with this probability 1 to max tasks, otherwise none"),
     ("zero", "no tasks"),
 ];
 
 const POWERS: [(&str, &str); 4] = [
-    ("equal", "all nodes alike"),
-    ("3,4,5", "the relative speed of each node; decimal fractions are fine"),
+    ("equal", "all ranks alike"),
+    ("3,4,5", "the relative speed of each rank; decimal fractions are fine"),
     ("@FILE", "the same from a file"),
     ("uniform:1..10", "drawn uniformly"),
 ];
 
 const WEIGHTS: [(&str, &str); 5] = [
     ("unit", "one work unit each"),
-    ("1,2,3", "the work units of each task, those of node 0 first"),
+    ("1,2,3", "the work units of each task, those of rank 0 first"),
     ("@FILE", "the same from a file"),
     ("uniform:1..10", "drawn uniformly"),
     ("exponential:mean=10", "exponential, rounded up"),
@@ -296,7 +296,10 @@ fn kinds(topologies: &[Kind]) -> String {
 
 fn human(list: &List) -> String {
     let width = terminal::width();
-    let mut out = format!("Balancers (--balancer), with the most that they cost on {} ranks, payloads left out\n\n", whole(list.ranks));
+    let mut out = format!(
+        "Balancers (--balancer), with the most that they cost on {} ranks, payloads left out\n(rcb and sfc: of one task on each rank)\n\n",
+        whole(list.ranks)
+    );
     let mut balancers = table::table(&["name", "what it is", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
     for balancer in &list.balancers {
         balancers.add_row([
@@ -396,7 +399,7 @@ fn markdown(list: &List) -> String {
         ));
     }
     out.push_str(&format!(
-        "\nUpper bounds of steps, messages and bytes on {} ranks, each on its own topology, payloads left out.\n",
+        "\nUpper bounds of steps, messages and bytes on {} ranks, each on its own topology, payloads left out. Those of `rcb` and `sfc` are of one task on each rank.\n",
         list.ranks
     ));
     out

@@ -156,7 +156,7 @@ impl SimHosts {
 /// Weights and pinning of the tasks behind `--loads`.
 #[derive(Args)]
 pub struct TaskOptions {
-    /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
+    /// Work units of each task: 1,2,3 (by task, those of rank 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
     /// and final loads are then work units
     #[arg(long, value_name = "WEIGHTS", default_value = "unit", value_parser = any_bytes())]
     pub weights: String,
@@ -168,7 +168,7 @@ pub struct TaskOptions {
     #[arg(long, value_name = "NAMES")]
     weights_columns: Option<String>,
 
-    /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
+    /// Pin each task to its rank with this probability, p=0.1: pinned tasks count as load and never move
     #[arg(long, value_name = "SHARE")]
     pinned: Option<String>,
 }
@@ -181,7 +181,7 @@ pub struct RuleOptions {
     #[arg(long, value_name = "BYTES")]
     capacity: Option<String>,
 
-    /// Communication between tasks: one line `a b bytes` per pair, tasks by their numbers, those of node 0 first. Bytes between ranks and
+    /// Communication between tasks: one line `a b bytes` per pair, tasks by their numbers, those of rank 0 first. Bytes between ranks and
     /// between hosts are reported, and refine:locality=0.05 reduces them. LBAF's data include their own
     #[arg(long, value_name = "FILE", value_parser = any_bytes())]
     pub communications: Option<String>,
@@ -353,9 +353,6 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
         _ => Err("it must be a number of seconds above 0".into()),
     }
 }
-
-/// Number of rounds of a comparison of schedulers: enough to rank ten with 95 % confidence.
-pub const ROUNDS: u32 = 9;
 
 /// Factor by which a contender is slowed down: from 1 to 100.
 pub fn handicap(text: &str) -> std::result::Result<f64, String> {

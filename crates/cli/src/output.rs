@@ -36,6 +36,36 @@ impl Target {
     }
 }
 
+/// Refuses options that name the same file: the later one would overwrite what the earlier one is for. Devices and pipes take everything in turn.
+///
+/// # Errors
+/// Wrong usage, with both options.
+pub fn check_distinct(named: &[(&str, &Path)]) -> Result<()> {
+    // What is not there yet has no other name than its folder's and its own.
+    let place = |path: &Path| match path.canonicalize() {
+        Ok(place) => fs::metadata(&place).is_ok_and(|about| about.is_file()).then_some(place),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(folder.canonicalize().unwrap_or_else(|_| folder.into()).join(path.file_name()?))
+        }
+    };
+    let places: Vec<_> = named.iter().map(|(option, path)| (option, path, place(path))).collect();
+    for (at, (option, path, place)) in places.iter().enumerate() {
+        if let Some((earlier, ..)) = places[..at].iter().find(|(.., other)| place.is_some() && other == place) {
+            return Err(Error::usage(format!(
+                "{earlier} and {option}: both name the file {}; each needs one of its own",
+                names::shown(path)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The files that `--report` writes into its folder.
+pub fn of_report(folder: &Path) -> [PathBuf; 3] {
+    ["table.csv", "records.jsonl", "report.html"].map(|name| folder.join(name))
+}
+
 /// Folder of `--report`: the table, the records, and the page.
 pub struct Report {
     pub table: Target,
@@ -52,8 +82,9 @@ impl Report {
     pub fn create(folder: &Path) -> Result<Report> {
         let refused = |why| Error::usage(format!("--report {}: the folder cannot be made: {why}", names::shown(folder)));
         fs::create_dir_all(folder).map_err(refused)?;
-        let create = |name: &str| Target::create("--report", &folder.join(name));
-        Ok(Report { table: create("table.csv")?, records: create("records.jsonl")?, page: folder.join("report.html") })
+        let [table, records, page] = of_report(folder);
+        let create = |path: &Path| Target::create("--report", path);
+        Ok(Report { table: create(&table)?, records: create(&records)?, page })
     }
 }
 
@@ -71,6 +102,10 @@ impl Files {
     /// # Errors
     /// Wrong usage if one of them is not possible.
     pub fn create(csv: Option<&PathBuf>, report: Option<&PathBuf>, trace: Option<&PathBuf>) -> Result<Files> {
+        let in_folder = report.map(|folder| of_report(folder));
+        let in_folder = in_folder.iter().flatten().map(|path| ("--report", path.as_path()));
+        let single = [("--csv", csv), ("--trace", trace)].into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
+        check_distinct(&single.chain(in_folder).collect::<Vec<_>>())?;
         let csv = csv.map(|path| Target::create("--csv", path)).transpose()?;
         let report = report.map(|folder| Report::create(folder)).transpose()?;
         let trace = trace.map(|path| Target::create("--trace", path)).transpose()?;

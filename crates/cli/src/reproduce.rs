@@ -13,7 +13,7 @@ use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, 
 use equipoise_lab::report::reproduction::ReproductionLine;
 use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
-use super::output::{Report, Target};
+use super::output::{self, Report, Target};
 use super::terminal::Output;
 use super::{launch, terminal};
 
@@ -170,6 +170,21 @@ impl Arguments {
         Launcher::find(Path::new(&mpirun), &program).map(|launcher| Some(Arc::new(launcher)))
     }
 
+    /// Refuses files that two options name.
+    fn check_files(&self) -> Result<()> {
+        let in_folder = self.report.as_deref().map(output::of_report);
+        let in_folder = in_folder.iter().flatten().map(|path| ("--report", path.as_path()));
+        let single = [
+            ("--file", &self.file),
+            ("--resume", &self.resume),
+            ("--csv", &self.csv),
+            ("--claims", &self.claims),
+            ("--record", &self.record),
+        ];
+        let single = single.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
+        output::check_distinct(&single.chain(in_folder).collect::<Vec<_>>())
+    }
+
     fn papers(&self) -> Vec<Paper> {
         match self.file {
             Some(_) => vec![Paper::Own],
@@ -201,14 +216,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for item in &items {
         if !studies.iter().any(|(_, study)| study.jobs.iter().any(|job| job.item == *item)) {
             let whose = arguments.paper.map_or("none of the papers has".into(), |paper| format!("{} does not have", paper.name()));
-            return Err(Error::usage(format!("{whose} a {item} that is reproduced; --help lists what is")));
+            let known = match arguments.paper {
+                Some(paper) => format!("it has {}", paper.items()),
+                None => Paper::ALL.map(|paper| format!("{} has {}", paper.name(), paper.items())).join("; "),
+            };
+            return Err(Error::usage(format!("--{}: {whose} a {item} that is reproduced; {known}", item.kind())));
         }
     }
+    arguments.check_files()?;
     let create = |option: &str, path: &Option<PathBuf>| path.as_ref().map(|path| Target::create(option, path)).transpose();
     let (points_file, claims_file) = (create("--csv", &arguments.csv)?, create("--claims", &arguments.claims)?);
     let record_file = create("--record", &arguments.record)?;
     let report = arguments.report.as_deref().map(Report::create).transpose()?;
     let kept = arguments.resume.as_deref().map(Kept::open).transpose()?;
+    if let Some(remark) = kept.as_ref().and_then(Kept::remark) {
+        terminal::remark(&format!("equipoise: {remark}"));
+    }
     let mut how = Measuring { kept: kept.as_ref(), ..Measuring::new(arguments.effort(), arguments.seed) };
     how.threads = arguments.threads.map_or(how.threads, usize::from);
     let launcher = arguments.launcher()?;
@@ -226,6 +249,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             parts.push(Part { paper, jobs, claims: Vec::new(), alone: true });
         }
     }
+    if let Some(launcher) = &launcher {
+        let mut on_ranks = parts.iter().filter(|part| part.alone);
+        if !on_ranks.clone().any(|part| !part.jobs.is_empty()) {
+            return Err(Error::usage("--on-ranks: nothing of what is asked for is measured on real ranks; --help lists what is"));
+        }
+        if on_ranks.any(|part| how.left(part.paper, &part.jobs) > 0) {
+            launcher.try_out()?;
+        }
+    }
     let number: usize = parts.iter().map(|part| how.left(part.paper, &part.jobs)).sum();
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
     let mut before = 0;
@@ -241,6 +273,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         points.extend(measured.0);
     }
     drop(progress);
+    if points.is_empty() && own.is_some() {
+        return Err(Error::Failed("--file: none of its points has a case that counts: there is nothing to move".into()));
+    }
     if let Some(file) = points_file {
         file.write(|out| csv::points(out, &points))?;
     }

@@ -12,13 +12,13 @@ use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::run::{RunSpec, SchedulerContender};
-use equipoise_lab::experiment::{self, Environment, Interruption, RunRecord, handicap as slowing, settle};
+use equipoise_lab::experiment::{self, Environment, Interruption, RunRecord, handicap as slowing, ranking, settle};
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
 use super::terminal::Output;
@@ -84,7 +84,8 @@ pub struct Arguments {
     medians: Option<Duty>,
 
     /// Number of runs; each uses the next seed, and the mean is reported. Schedulers take turns in another order each time; below six
-    /// rounds nothing is ranked [default: 1; 9 with --compare on real ranks, except for streams]
+    /// rounds nothing is ranked (more schedulers need more rounds) [default: 1; with --compare on real ranks, except for streams, 9 for two
+    /// schedulers to 15 for ten]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
@@ -154,7 +155,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         if let (Some(times), Some(last)) = (arguments.handicap, contenders.last_mut()) {
             slowing::slow_down(last, times);
         }
-        let repeat = arguments.rounds(world, workload.entry.facts.has_own_network);
+        let repeat = arguments.rounds(world, contenders.len(), workload.entry.facts.has_own_network);
         let spec = RunSpec {
             contenders,
             workload,
@@ -173,8 +174,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 
 impl Arguments {
     /// Number of rounds. Schedulers are ranked by several rounds; a stream takes long, and a simulated round repeats exactly.
-    fn rounds(&self, world: &World, is_stream: bool) -> Option<u32> {
-        self.repeat.or_else(|| (self.compare.is_some() && !world.is_simulated() && !is_stream).then_some(ROUNDS))
+    fn rounds(&self, world: &World, contenders: usize, is_stream: bool) -> Option<u32> {
+        let is_ranked = self.compare.is_some() && !world.is_simulated() && !is_stream;
+        self.repeat.or_else(|| is_ranked.then(|| ranking::rounds_advised(contenders)))
     }
 
     fn schedulers(&self) -> Result<Vec<Chosen>> {

@@ -2,7 +2,9 @@
 //!
 //! `DIR/leases-J/held-K.G` holds the number of the job that has block K; of several the one with the greatest G counts. Such a file appears by a hard
 //! link, which only one job can make, and stays: when its job is dead, the next G is free to be taken. Nothing is renamed or removed, so that it does not
-//! matter how much time passes between a look at a lease and its taking over. When all tasks of a block have their records, `done-K` appears.
+//! matter how much time passes between a look at a lease and its taking over. When all tasks of a block have their records, `done-K` appears. `back-K.G`
+//! says that the holder gives the block back: of its tasks none runs, and those that ran have their records. Who takes it has read the records since
+//! ([`Leases::look`]).
 //! J is the job that was the first of those that run ([`crate::joining`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +39,21 @@ pub struct Leases {
     folder: PathBuf,
     job: u32,
     size: u64,
-    /// Our blocks that are not done: tasks that have no record yet, and whether more of its tasks are to be read.
-    ours: BTreeMap<u64, (u64, bool)>,
+    ours: BTreeMap<u64, Held>,
+    /// Blocks that were given back when the folder was last looked at, with their G.
+    back: BTreeSet<(u64, u32)>,
+}
+
+/// A block that we hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    /// The G of its file.
+    turn: u32,
+    /// Tasks that were taken in and have no record yet.
+    left: u64,
+    /// More of its tasks are to be read.
+    is_open: bool,
+    is_done: bool,
 }
 
 /// Removes the leases of jobs before this one.
@@ -61,7 +76,7 @@ impl Leases {
         }
         let size = fs::read_to_string(folder.join("size"))?.trim().parse().map_err(io::Error::other)?;
         fs::write(folder.join(format!("mine-{job}")), job.to_string())?;
-        Ok(Leases { presence, folder, job, size, ours: BTreeMap::new() })
+        Ok(Leases { presence, folder, job, size, ours: BTreeMap::new(), back: BTreeSet::new() })
     }
 
     /// Tasks of a block.
@@ -93,8 +108,12 @@ impl Leases {
         if done.exists() {
             return Ok(Hold::Done);
         }
-        let mut inherited = None;
-        for turn in 0.. {
+        let (mut inherited, mut turn) = (None, 0);
+        loop {
+            if self.back.contains(&(block, turn)) {
+                (inherited, turn) = (None, turn + 1);
+                continue;
+            }
             let held = self.folder.join(format!("held-{block}.{turn}"));
             if link(&mine, &held)? {
                 break;
@@ -103,32 +122,37 @@ impl Leases {
             if holder != self.job && lives(holder) {
                 return Ok(Hold::Others);
             }
-            inherited = Some(holder);
+            (inherited, turn) = (Some(holder), turn + 1);
         }
         // The last holder may have done it all before it ended.
         if inherited.is_some() && done.exists() {
             return Ok(Hold::Done);
         }
-        self.ours.insert(block, (0, true));
+        self.ours.insert(block, Held { turn, left: 0, is_open: true, is_done: false });
         Ok(inherited.map_or(Hold::Ours, Hold::Inherited))
     }
 
-    /// The blocks that are done.
+    /// Looks at the folder, and returns the blocks that are done. Blocks that are given back by now can be taken; the records must be read first.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn done(&self) -> io::Result<BTreeSet<u64>> {
+    pub fn look(&mut self) -> io::Result<BTreeSet<u64>> {
         let mut done = BTreeSet::new();
+        self.back.clear();
         for entry in fs::read_dir(&self.folder)? {
-            done.extend(entry?.file_name().to_str().and_then(|name| name.strip_prefix("done-")?.parse::<u64>().ok()));
+            let name = entry?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            done.extend(name.strip_prefix("done-").and_then(|block| block.parse::<u64>().ok()));
+            let back = name.strip_prefix("back-").and_then(|block| block.split_once('.'));
+            self.back.extend(back.and_then(|(block, turn)| Some((block.parse().ok()?, turn.parse().ok()?))));
         }
         Ok(done)
     }
 
     /// A task of ours was taken in; others of its block may follow.
     pub fn take_in(&mut self, seq: u64) {
-        if let Some((left, _)) = self.ours.get_mut(&self.block(seq)) {
-            *left += 1;
+        if let Some(held) = self.ours.get_mut(&self.block(seq)) {
+            held.left += 1;
         }
     }
 
@@ -138,10 +162,10 @@ impl Leases {
     /// If the folder cannot be written to.
     pub fn read_to(&mut self, seq: Option<u64>) -> io::Result<()> {
         let block = seq.map_or(u64::MAX, |seq| self.block(seq));
-        let over: Vec<u64> = self.ours.iter().filter(|(at, (_, open))| **at < block && *open).map(|(at, _)| *at).collect();
+        let over: Vec<u64> = self.ours.range(..block).filter(|(_, held)| held.is_open).map(|(at, _)| *at).collect();
         for at in over {
-            if let Some((_, open)) = self.ours.get_mut(&at) {
-                *open = false;
+            if let Some(held) = self.ours.get_mut(&at) {
+                held.is_open = false;
             }
             self.done_if_done(at)?;
         }
@@ -154,17 +178,38 @@ impl Leases {
     /// If the folder cannot be written to.
     pub fn ended(&mut self, seq: u64) -> io::Result<()> {
         let block = self.block(seq);
-        if let Some((left, _)) = self.ours.get_mut(&block) {
-            *left = left.saturating_sub(1);
+        if let Some(held) = self.ours.get_mut(&block) {
+            held.left = held.left.saturating_sub(1);
         }
         self.done_if_done(block)
     }
 
     fn done_if_done(&mut self, block: u64) -> io::Result<()> {
-        if self.ours.get(&block) == Some(&(0, false)) {
+        let is_over = |held: &&mut Held| held.left == 0 && !held.is_open && !held.is_done;
+        if let Some(held) = self.ours.get_mut(&block).filter(is_over) {
             link(&self.folder.join(format!("mine-{}", self.job)), &self.folder.join(format!("done-{block}")))?;
-            // It stays ours, so that nothing of it is asked for again, but it is not looked at any more.
-            self.ours.insert(block, (u64::MAX, false));
+            // It stays ours, so that nothing of it is asked for again.
+            held.is_done = true;
+        }
+        Ok(())
+    }
+
+    /// Our blocks of which nothing runs, the last first, each with its tasks that have no record: all of them are among these, which have not begun.
+    pub fn idle(&self, waiting: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+        let mut of_block = BTreeMap::new();
+        waiting.for_each(|seq| *of_block.entry(self.block(seq)).or_insert(0) += 1);
+        let is_idle = |(block, held): &(&u64, &Held)| !held.is_open && !held.is_done && of_block.get(*block) == Some(&held.left);
+        self.ours.iter().rev().filter(is_idle).map(|(block, held)| (*block, held.left)).collect()
+    }
+
+    /// Gives one of these blocks back, so that another job may take it.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub fn give_back(&mut self, block: u64) -> io::Result<()> {
+        if let Some(held) = self.ours.remove(&block) {
+            link(&self.folder.join(format!("mine-{}", self.job)), &self.folder.join(format!("back-{block}.{}", held.turn)))?;
+            self.back.insert((block, held.turn));
         }
         Ok(())
     }
@@ -205,6 +250,35 @@ mod tests {
         assert_eq!(other.hold(1).unwrap(), Hold::Others);
         one.ended(2).unwrap();
         assert_eq!(other.hold(1).unwrap(), Hold::Done);
+    }
+
+    #[test]
+    fn blocks_of_which_nothing_runs_are_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (job(folder.path()), job(folder.path()));
+        for seq in 1..=6 {
+            assert_eq!(one.hold(seq).unwrap(), Hold::Ours);
+            one.take_in(seq);
+        }
+        one.read_to(Some(6)).unwrap();
+        // Task 1 runs, 3 is done, and more of the last block is still to be read.
+        one.ended(3).unwrap();
+        assert_eq!(one.idle([2, 4, 5, 6].into_iter()), [(1, 1)]);
+        one.read_to(None).unwrap();
+        assert_eq!(one.idle([2, 4, 5, 6].into_iter()), [(2, 2), (1, 1)]);
+        one.give_back(1).unwrap();
+        // Records that were read before it was given back may lack some of its tasks.
+        assert_eq!(other.hold(3).unwrap(), Hold::Others);
+        assert!(other.look().unwrap().is_empty() && one.look().unwrap().is_empty());
+        assert_eq!((other.hold(3).unwrap(), other.hold(1).unwrap(), one.hold(4).unwrap()), (Hold::Ours, Hold::Others, Hold::Others));
+        // Back again: the holder may be the one that had it first.
+        other.take_in(4);
+        other.read_to(None).unwrap();
+        other.give_back(1).unwrap();
+        one.look().unwrap();
+        assert_eq!(one.hold(4).unwrap(), Hold::Ours);
+        one.read_to(None).unwrap();
+        assert_eq!((other.look().unwrap(), other.hold(4).unwrap()), (BTreeSet::from([1]), Hold::Done));
     }
 
     #[test]

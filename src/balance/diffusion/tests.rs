@@ -139,6 +139,22 @@ fn whole_tasks_follow_the_flow() {
 }
 
 #[test]
+fn the_predicted_cost_has_both_reductions() {
+    // All links carry tasks.
+    for (spec, loads) in
+        [("line:2", vec![80, 0]), ("line:3", vec![90, 0, 0]), ("line:5", vec![500, 0, 0, 0, 0]), ("hypercube:1", vec![9, 1])]
+    {
+        for name in ["fos", "sos", "ops"] {
+            let trial = Trial::of(name, spec, &loads);
+            assert_eq!(trial.moves().len() as u64, links(&topology(spec)), "{name} on {spec}");
+            let cost = (crate::balance::find(name).unwrap().entry.facts.cost)(&topology(spec));
+            assert_eq!(trial.counts.messages, cost.messages, "{name} on {spec}");
+            assert!(u64::from(trial.counts.chain) <= cost.steps && trial.counts.bytes <= cost.bytes, "{name} on {spec}: {cost:?}");
+        }
+    }
+}
+
+#[test]
 fn links_are_counted_without_looking_at_each() {
     for spec in ["hypercube:5", "torus:4x2x3", "mesh:3x1x4", "line:7", "line:1", "ring:6", "ring:2", "grid:2x5", "complete:9", "torus:5x5"]
     {

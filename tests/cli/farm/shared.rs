@@ -115,6 +115,24 @@ fn commands_come_after_those_of_another_job() {
     assert!(records.len() == 300 && records.values().all(|records| records.len() == 1), "each has one record");
 }
 
+/// A job whose list has estimates reads far ahead while it is alone. One that joins it gets its part all the same.
+#[test]
+fn a_job_that_joins_gets_tasks_with_estimates() {
+    let place = Place::new();
+    let list: String = (1..=80).map(|n| format!("sh -c 'sleep 0.1; echo {n} >>ran' #EQ cost={}\n", n % 7 + 1)).collect();
+    place.list(list.as_bytes());
+    let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    until("records", || place.has_records(5));
+    let second = place.start(&["jobs", "--workers", "3", "--journal", "j"]);
+    for job in [first, second] {
+        let said = end(job, 0);
+        assert!(said.contains("80 tasks: 80 done"), "{said}");
+    }
+    assert_eq!(place.ran(), (1..=80).collect::<Vec<_>>());
+    let of_second = fs::read_to_string(place.path("j/rank-0.2.log")).unwrap().lines().count();
+    assert!((20..75).contains(&of_second), "{of_second} of 80");
+}
+
 /// Told to end while it waits for a command of another job, a job says that this is left.
 #[test]
 fn a_signal_ends_a_job_that_waits_for_another() {

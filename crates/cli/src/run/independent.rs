@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
         {
             world.model().network = Network::Zero;
         }
-        let (repeat, seed, speeds) = (arguments.rounds(world, false), arguments.world.seed, arguments.speeds.clone());
+        let (repeat, seed, speeds) = (arguments.rounds(world, contenders.len(), false), arguments.world.seed, arguments.speeds.clone());
         let spec = IndependentSpec { contenders, workload, repeat, seed, speeds };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
         let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;

@@ -21,6 +21,12 @@ impl Numbers {
         is_new
     }
 
+    pub fn remove(&mut self, seq: u64) {
+        if let Some(word) = self.0.get_mut((seq / 64) as usize) {
+            *word &= !(1 << (seq % 64));
+        }
+    }
+
     pub fn contains(&self, seq: u64) -> bool {
         self.0.get((seq / 64) as usize).is_some_and(|word| word & (1 << (seq % 64)) != 0)
     }
@@ -165,6 +171,11 @@ impl Pool {
         self.ready.iter().map(|(place, (task, _))| (*place, task)).filter(|(_, task)| fits(task)).take(most).collect()
     }
 
+    /// Numbers of the tasks that are ready.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.ready.keys().map(|(_, seq)| *seq)
+    }
+
     /// Takes the task at a place.
     pub fn take_at(&mut self, place: Place) -> Option<Ready> {
         let ready = self.ready.remove(&place)?;
@@ -296,5 +307,7 @@ mod tests {
         let mut numbers = Numbers::default();
         assert!(numbers.insert(7) && numbers.insert(700) && !numbers.insert(7));
         assert!(numbers.contains(700) && !numbers.contains(8) && numbers.len() == 2);
+        [7, 9000].iter().for_each(|seq| numbers.remove(*seq));
+        assert!(!numbers.contains(7) && numbers.len() == 1 && numbers.insert(7));
     }
 }

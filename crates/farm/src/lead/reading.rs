@@ -70,7 +70,7 @@ impl Lead {
     }
 
     /// Number of tasks that may wait to be dealt before more are read.
-    fn window(&self) -> u64 {
+    pub(super) fn window(&self) -> u64 {
         if (self.counts.has_costs || !self.costs.is_empty()) && self.sharing.is_alone() {
             return WINDOW_BY_COST;
         }
@@ -95,8 +95,9 @@ impl Lead {
             }
             Verdict::Run { attempts } => attempts,
             Verdict::Edited => {
-                self.counts.edited += 1;
-                if self.counts.edited <= TOLD {
+                let is_new = self.sharing.is_newly_edited(task.seq);
+                self.counts.edited += u64::from(is_new);
+                if is_new && self.counts.edited <= TOLD {
                     let text = String::from_utf8_lossy(&task.text).into_owned();
                     self.audience.remark(&format!(
                         "line {} (task {}) is not the command that the journal has; it runs as a new one: {text}",

@@ -2,7 +2,8 @@
 //!
 //! The lead takes in only tasks of blocks that it holds. When it has nothing else to do it reads the list again from the beginning: tasks that have their
 //! record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for. This pass may begin before the list was read to
-//! its end, where all the tasks that were read wait for others'.
+//! its end, where all the tasks that were read wait for others'. A job that was alone may have read far ahead; when another joins, it gives back what it
+//! will not soon run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Sharing {
     dead: BTreeSet<u32>,
     /// Tasks that were taken in or counted.
     taken: Numbers,
+    /// Tasks whose command was edited.
+    edited: Numbers,
     /// The last task that was read in this pass, and in any.
     at: u64,
     furthest: u64,
@@ -92,6 +95,11 @@ impl Sharing {
         if let Some(leases) = &mut self.leases {
             leases.take_in(seq);
         }
+    }
+
+    /// Returns true if a task was not known to be edited before.
+    pub fn is_newly_edited(&mut self, seq: u64) -> bool {
+        self.edited.insert(seq)
     }
 
     pub fn ended(&mut self, seq: u64) -> Result<()> {
@@ -164,6 +172,7 @@ impl Lead {
     /// Looks after what others hold if there is nothing else to do: all is read, or what was read waits for others.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
         self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
+        self.give_back()?;
         let has_work = self.pool.ready() > 0 || (self.pool.waiting() == 0 && !self.out.is_empty());
         let is_reading = !self.is_read && self.sharing.is_behind();
         if has_work || is_reading || self.draining || !self.sharing.is_waiting() || now < self.sharing.next_look {
@@ -174,6 +183,30 @@ impl Lead {
         // Long journals are read less often.
         self.sharing.next_look = now + LOOK.max(10.0 * began.elapsed().as_secs_f64());
         Ok(())
+    }
+
+    /// Gives back blocks that were taken in while no other job was there, but for what keeps this one busy for a while.
+    fn give_back(&mut self) -> Result<()> {
+        let keep = 2 * self.window();
+        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
+        if self.draining || self.settings.retry_failed || self.sharing.is_alone() || self.pool.ready() <= keep {
+            return Ok(());
+        }
+        let Some(leases) = &mut self.sharing.leases else { return Ok(()) };
+        let (mut left, mut given) = (self.pool.ready(), BTreeSet::new());
+        for (block, tasks) in leases.idle(self.pool.numbers()) {
+            if left <= keep {
+                break;
+            }
+            left -= tasks;
+            given.insert(block);
+        }
+        let taken = self.pool.take(u64::MAX, |task| given.contains(&leases.block(task.seq)));
+        taken.iter().for_each(|(task, _)| self.sharing.taken.remove(task.seq));
+        self.counts.read -= taken.len() as u64;
+        given.iter().try_for_each(|block| leases.give_back(*block)).map_err(failed)?;
+        // They are looked at again in their turn, by this job, too.
+        if given.is_empty() { Ok(()) } else { self.read_again() }
     }
 
     /// In a job that ends: begins to count what others have not finished.
@@ -187,7 +220,7 @@ impl Lead {
     /// Begins a pass through the list, with the records as they are now.
     fn read_again(&mut self) -> Result<()> {
         // Blocks that are done by now have all their records.
-        self.sharing.complete = self.sharing.leases.as_ref().map_or(Ok(BTreeSet::new()), Leases::done).map_err(failed)?;
+        self.sharing.complete = self.sharing.leases.as_mut().map_or(Ok(BTreeSet::new()), Leases::look).map_err(failed)?;
         self.past = past(self)?;
         self.sharing.others.clear();
         self.sharing.at = 0;

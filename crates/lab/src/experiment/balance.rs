@@ -23,6 +23,7 @@ use equipoise::transport::world::World;
 pub struct BalanceSpec {
     pub balancer: Rc<Chosen>,
     pub overlay: Overlay,
+    /// By rank.
     pub tasks: Tasks,
     /// By node.
     pub powers: Powers,
@@ -217,11 +218,12 @@ fn as_given<S: Serializer>(powers: &ShownPowers, serializer: S) -> Result<S::Ok,
 /// As [`phase::run`].
 pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRecord>> {
     let site = Site::of(world, spec.seed)?;
-    let tasks = spec.tasks.clone();
+    let tasks = spec.tasks.on(&spec.overlay.placement);
+    let queues = tasks.clone();
     let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
-        shares: spec.tasks.shares(&spec.powers, spec.plain),
-        queue: Rc::new(move |node| tasks.queue(node)),
+        shares: tasks.shares(&spec.powers, spec.plain),
+        queue: Rc::new(move |node| queues.queue(node)),
         plan: spec.moves,
         weighted: spec.tasks.unit() == LoadUnit::Work,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
@@ -231,12 +233,12 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         phase::run(world, &spec.overlay, &Rc::new(Setting { plan: false, trace: None, ..(*setting).clone() }))?;
     }
     let outcome = phase::run(world, &spec.overlay, &setting)?;
-    outcome.map(|outcome| record(spec, site, &setting.shares, outcome)).transpose()
+    outcome.map(|outcome| record(spec, site, &tasks, &setting.shares, outcome)).transpose()
 }
 
-fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome) -> Result<BalanceRecord> {
+fn record(spec: &BalanceSpec, site: Site, by_node: &Tasks, shares: &Shares, mut outcome: Outcome) -> Result<BalanceRecord> {
     let Overlay { topology, placement } = &spec.overlay;
-    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, &spec.tasks, &outcome, &site);
+    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, by_node, &outcome, &site);
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
     let (unit, tasks) = (spec.tasks.unit(), spec.tasks.count());
     let trace = spec.trace.then(|| Trace {
@@ -248,7 +250,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         balancer: &spec.balancer,
         overlay: &spec.overlay,
         loads: Rc::default(),
-        tasks: &spec.tasks,
+        tasks: by_node,
         judged: &judged,
         optimum,
         outcome: &outcome,

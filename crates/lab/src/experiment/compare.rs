@@ -72,6 +72,7 @@ pub struct BalancerContender {
 /// Some tasks to be balanced by all contenders.
 pub struct Case {
     pub loads: LoadSource,
+    /// By rank.
     pub tasks: Tasks,
 }
 
@@ -234,6 +235,8 @@ impl CompareRecord {
 struct Combination<'a> {
     contender: &'a BalancerContender,
     case: &'a Case,
+    /// By node.
+    tasks: Tasks,
     setting: Rc<Setting>,
     samples: Vec<Sample>,
     first: Option<Outcome>,
@@ -322,16 +325,17 @@ fn trace(contender: &BalancerContender, case: &Case, rows: Vec<NodeTrace>) -> Tr
 
 impl<'a> Combination<'a> {
     fn new(contender: &'a BalancerContender, case: &'a Case, plain: bool) -> Combination<'a> {
-        let tasks = case.tasks.clone();
+        let tasks = case.tasks.on(&contender.overlay.placement);
+        let queues = tasks.clone();
         let setting = Rc::new(Setting {
             balancer: contender.balancer.clone(),
-            shares: case.tasks.shares(&contender.powers, plain),
-            queue: Rc::new(move |node| tasks.queue(node)),
+            shares: tasks.shares(&contender.powers, plain),
+            queue: Rc::new(move |node| queues.queue(node)),
             plan: false,
             weighted: case.tasks.unit() == LoadUnit::Work,
             trace: None,
         });
-        Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
+        Combination { contender, case, tasks, setting, samples: Vec::new(), first: None, trace: None }
     }
 
     /// Predicted time of the phase on the network for predictions; `None` without one, and where this process does not have all tasks.
@@ -346,7 +350,7 @@ impl<'a> Combination<'a> {
 
     fn record(self, loads: &Rc<LoadSource>, site: &Site) -> Result<CompareRecord> {
         let BalancerContender { balancer, overlay, .. } = self.contender;
-        let tasks = &self.case.tasks;
+        let tasks = &self.tasks;
         let outcome = self.first.ok_or_else(|| unmeasured(balancer))?;
         let judged = Judged::of(balancer, overlay, &self.setting.shares, tasks, &outcome, site);
         let optimum = if overlay.topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(overlay) } else { None };

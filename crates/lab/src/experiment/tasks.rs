@@ -1,6 +1,6 @@
 //! The tasks of an experiment, as the nodes of this process hold them at the beginning of every phase.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,12 +27,15 @@ fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
     held.into_iter().max().unwrap_or(0)
 }
 
-/// Tasks by node. Cheap to clone.
+/// Tasks by rank, and then by virtual node: index r is what rank r holds, whatever node it runs. Balancers count nodes; [`on`](Tasks::on) a placement
+/// the same tasks are by node. Cheap to clone.
 #[derive(Clone)]
 pub struct Tasks {
     count: u64,
     unit: LoadUnit,
     amounts: Rc<Amounts>,
+    /// Where they are by node: the placement, and the amounts by node.
+    placed: Option<(Placement, Rc<Amounts>)>,
     payload: u64,
     unit_seconds: Option<f64>,
     /// Bytes by rank.
@@ -48,12 +51,12 @@ pub struct Tasks {
 enum Origin {
     /// Made anew for every phase.
     Numbered(Rc<InitialTasks>),
-    /// Read once: the work queues of the nodes that this process holds.
-    Read(Rc<BTreeMap<NodeId, WorkQueue>>),
+    /// Read once: the work queues of the ranks that this process holds.
+    Read(Rc<BTreeMap<RankId, WorkQueue>>),
 }
 
 impl Tasks {
-    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by node.
+    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by rank.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1, or if they don't fit into memory.
@@ -61,7 +64,7 @@ impl Tasks {
         Tasks::weighing(world, loads, payload, Weights::Unit, Pins::default())
     }
 
-    /// Tasks with these weights, some of them pinned to their nodes. All ranks know which.
+    /// Tasks with these weights, some of them pinned to their ranks. All ranks know which.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
@@ -80,6 +83,7 @@ impl Tasks {
             count,
             unit,
             amounts: Rc::new(amounts),
+            placed: None,
             payload,
             unit_seconds: None,
             capacity: None,
@@ -89,18 +93,17 @@ impl Tasks {
         })
     }
 
-    /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
-    /// placements. The list of files is the same on all ranks.
+    /// One task for each file; rank i holds the i-th part first. Every process reads what its ranks hold. The list of files is the same on all ranks.
     ///
     /// # Errors
     /// Wrong usage if a file cannot be read, on all ranks the same.
-    pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+    pub fn files(world: &mut World, files: &FileTasks) -> Result<Tasks> {
         let ranks = world.ranks();
-        let held = real_nodes_held(world, placements);
-        let by_node: Vec<u64> = (0..ranks).map(|node| files.bytes_on(node, ranks)).collect();
-        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_node, &world.hosts()) };
+        let held = RankId::each(world.held());
+        let by_rank: Vec<u64> = RankId::all(ranks).map(|rank| files.bytes_on(rank, ranks)).collect();
+        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_rank, &world.hosts()) };
         let read = memory::check_bytes(files.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())
-            .and_then(|()| held.into_iter().map(|node| Ok((node, files.queue(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>());
+            .and_then(|()| held.map(|rank| Ok((rank, files.queue(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>());
         let queues = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
         let loads = files.loads(ranks);
@@ -110,6 +113,7 @@ impl Tasks {
             count,
             unit: LoadUnit::Tasks,
             amounts: Rc::new(amounts),
+            placed: None,
             payload,
             unit_seconds: None,
             capacity: None,
@@ -119,18 +123,18 @@ impl Tasks {
         })
     }
 
-    /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
+    /// The tasks of a run, dealt out in blocks; rank i holds the i-th block first. They are the same on all ranks.
     ///
     /// # Errors
     /// Wrong usage if they don't fit into memory, or are too much work; on all ranks the same.
-    pub fn measured<'a>(world: &mut World, run: &MeasuredTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+    pub fn measured(world: &mut World, run: &MeasuredTasks) -> Result<Tasks> {
         let ranks = world.ranks();
-        let held = real_nodes_held(world, placements);
+        let held = RankId::each(world.held());
         let made = run.amounts(ranks).and_then(|amounts| {
             // In simulation all that moves is held at once.
-            let bytes = if world.is_simulated() { run.bytes() } else { on_one_host(&run.bytes_by_node(ranks), &world.hosts()) };
+            let bytes = if world.is_simulated() { run.bytes() } else { on_one_host(&run.bytes_by_rank(ranks), &world.hosts()) };
             memory::check_bytes(run.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())?;
-            let queues = held.into_iter().map(|node| Ok((node, run.queue(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
+            let queues = held.map(|rank| Ok((rank, run.queue(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
             Ok((amounts, queues))
         });
         let (amounts, queues) = agree(world, made)?;
@@ -142,6 +146,7 @@ impl Tasks {
             count: run.len(),
             unit: LoadUnit::Work,
             amounts: Rc::new(amounts),
+            placed: None,
             payload,
             unit_seconds: run.seconds_per_unit,
             capacity: None,
@@ -155,26 +160,21 @@ impl Tasks {
     ///
     /// # Errors
     /// Wrong usage if they can't be read, are not what they should be, or don't fit into memory; on all ranks the same.
-    pub fn of_source<'a>(world: &mut World, source: &TaskSource, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
-        Tasks::of_columns(world, source, &[], placements)
+    pub fn of_source(world: &mut World, source: &TaskSource) -> Result<Tasks> {
+        Tasks::of_columns(world, source, &[])
     }
 
     /// The same with these columns as weights; see [`TaskSource::measured_in`].
     ///
     /// # Errors
     /// As [`of_source`](Tasks::of_source), and if there are no such columns.
-    pub fn of_columns<'a>(
-        world: &mut World,
-        source: &TaskSource,
-        columns: &[String],
-        placements: impl IntoIterator<Item = &'a Placement>,
-    ) -> Result<Tasks> {
+    pub fn of_columns(world: &mut World, source: &TaskSource, columns: &[String]) -> Result<Tasks> {
         if let (TaskSource::Files(folder), true) = (source, columns.is_empty()) {
             let files = from_first(world, || FileTasks::scan(folder))?;
-            return Tasks::files(world, &files, placements);
+            return Tasks::files(world, &files);
         }
         match from_first(world, || source.measured_in(columns))? {
-            Some(run) => Tasks::measured(world, &run, placements),
+            Some(run) => Tasks::measured(world, &run),
             None => Err(Error::usage(format!("--tasks {source}: there is nothing to read"))),
         }
     }
@@ -189,14 +189,22 @@ impl Tasks {
         self.unit
     }
 
-    /// Work units per node (the number of tasks if these are unit tasks); virtual nodes may be missing at the end.
-    pub fn loads(&self) -> &[u64] {
-        &self.amounts.work
+    /// The same tasks by node of a placement.
+    pub fn on(&self, placement: &Placement) -> Tasks {
+        let Amounts { work, pinned, pinned_tasks, largest } = &*self.amounts;
+        let amounts =
+            Amounts { work: placement.by_node(work), pinned: placement.by_node(pinned), pinned_tasks: *pinned_tasks, largest: *largest };
+        Tasks { placed: Some((placement.clone(), Rc::new(amounts))), ..self.clone() }
     }
 
-    /// Totals over the tasks.
+    /// Work units (the number of tasks if these are unit tasks) by rank, or by node of a placement; virtual nodes may be missing at the end.
+    pub fn loads(&self) -> &[u64] {
+        &self.amounts().work
+    }
+
+    /// Totals over the tasks, by rank, or by node of a placement.
     pub fn amounts(&self) -> &Amounts {
-        &self.amounts
+        self.placed.as_ref().map_or(&self.amounts, |(_, amounts)| amounts)
     }
 
     /// The same tasks on ranks with a capacity in bytes each.
@@ -209,7 +217,7 @@ impl Tasks {
         Tasks { links: Some(links), ..self }
     }
 
-    /// Shares by which a phase balances these tasks, for a power of each node; `plain`: by the balancer's rule as printed in its source.
+    /// Shares by which a phase balances these tasks, by node of a placement, for a power of each node; `plain`: by the balancer's rule as printed in its source.
     pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
         let shares = Shares::new(powers.clone());
         let shares = if plain { shares.plainly() } else { shares };
@@ -226,10 +234,10 @@ impl Tasks {
             Some(columns) => shares.with_columns(columns.clone()),
             None => shares,
         };
-        if self.amounts.pinned.is_empty() {
+        let mut pinned = self.amounts().pinned.clone();
+        if pinned.is_empty() {
             return shares;
         }
-        let mut pinned = self.amounts.pinned.clone();
         pinned.resize(powers.nodes() as usize, 0);
         shares.with_pinned(pinned)
     }
@@ -254,22 +262,21 @@ impl Tasks {
         self.unit_seconds
     }
 
-    /// A node's tasks: none on nodes that [`loads`](Tasks::loads) leaves out.
+    /// The tasks of a rank, or of a node of a placement: none on those that [`loads`](Tasks::loads) leaves out.
     ///
     /// # Errors
     /// If they cannot be made.
     pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
+        let at = match &self.placed {
+            Some((placement, _)) if !placement.is_virtual(node) => placement.rank_of(node).get(),
+            _ => node,
+        };
         match &self.origin {
-            Origin::Numbered(tasks) if (node as usize) < self.loads().len() => tasks.queue(node),
+            Origin::Numbered(tasks) if (at as usize) < self.amounts.work.len() => tasks.queue(at),
             Origin::Numbered(_) => Ok(WorkQueue::default()),
-            Origin::Read(queues) => Ok(queues.get(&node).cloned().unwrap_or_default()),
+            Origin::Read(queues) => Ok(queues.get(&RankId::new(at)).cloned().unwrap_or_default()),
         }
     }
-}
-
-/// The real nodes that this process has in one of the placements.
-fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
-    placements.into_iter().flat_map(|placement| RankId::each(world.held()).map(|rank| placement.real_node_of(rank))).collect()
 }
 
 #[cfg(test)]
@@ -280,7 +287,7 @@ mod tests {
     fn the_ranks_of_a_host_share_its_memory() {
         let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
         assert_eq!(on_one_host(&[5, 6, 7], &hosts), 11);
-        // A virtual node's tasks lie on the rank that hosts it.
+        // A virtual node's tasks lie on some rank: in turn, as without hosts.
         assert_eq!(on_one_host(&[5, 6, 7, 1, 1, 9], &hosts), 16);
         assert_eq!(on_one_host(&[u64::MAX, 1], &hosts), u64::MAX);
         assert_eq!(on_one_host(&[], &hosts), 0);

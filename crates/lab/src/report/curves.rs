@@ -16,7 +16,7 @@ const BOTTOM: f64 = 50.0;
 const LOOKS: &str = "<style>\
 text{font:12px system-ui,'DejaVu Sans',sans-serif;fill:#111}\
 .paper{fill:#fff}.gridline{stroke:#d5d5d5}.axis{stroke:#111}polyline{fill:none;stroke:#111;stroke-width:1.5}\
-.d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}.d4{stroke-dasharray:4 2}.d5{stroke-dasharray:12 4}\
+.d1{stroke-dasharray:6 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}.d4{stroke-dasharray:16 5}.d5{stroke-dasharray:9 3 2 3 2 3}\
 .mark{fill:#111;stroke:#111}.hollow{fill:#fff;stroke:#111}\
 </style>";
 
@@ -68,9 +68,9 @@ pub fn svg(figure: &BlazewiczFigure) -> String {
             .collect();
         let legend = (WIDTH - RIGHT + 14.0, TOP + 18.0 * index as f64 + 8.0);
         svg.group(&curve.name, |svg| {
-            svg.polyline(&placed, &format!("d{}", index % 6));
+            svg.polyline(&placed, &dash(index));
             placed.iter().for_each(|at| mark(svg, *at, index));
-            svg.polyline(&[legend, (legend.0 + 30.0, legend.1)], &format!("d{}", index % 6));
+            svg.polyline(&[legend, (legend.0 + 30.0, legend.1)], &dash(index));
             mark(svg, (legend.0 + 15.0, legend.1), index);
             svg.text((legend.0 + 36.0, legend.1 + 4.0), Anchor::Start, "tick", &curve.name);
         });
@@ -78,13 +78,34 @@ pub fn svg(figure: &BlazewiczFigure) -> String {
     svg.finish()
 }
 
-/// A shape of its own for each curve.
+/// Dashes that differ.
+const DASHES: usize = 6;
+
+/// The class of a curve's line.
+pub(super) fn dash(curve: usize) -> String {
+    format!("d{}", curve % DASHES)
+}
+
+/// Shapes of marks, each filled and hollow.
+const SHAPES: usize = 7;
+
+/// The mark of a curve. 14 curves have marks of their own, since single points have no line that would tell them apart; with their dashes 42 curves
+/// differ.
 pub(super) fn mark(svg: &mut Svg, (x, y): (f64, f64), curve: usize) {
     let class = if curve.is_multiple_of(2) { "mark" } else { "hollow" };
-    match curve % 3 {
+    let at = |corners: &[(f64, f64)]| corners.iter().map(|(right, down)| (x + right, y + down)).collect::<Vec<_>>();
+    match curve % SHAPES {
         0 => svg.rect(x - 2.5, y - 2.5, 5.0, 5.0, class),
-        1 => svg.polygon(&[(x, y - 3.5), (x + 3.5, y + 2.5), (x - 3.5, y + 2.5)], class),
-        _ => svg.polygon(&[(x, y - 4.0), (x + 4.0, y), (x, y + 4.0), (x - 4.0, y)], class),
+        1 => svg.polygon(&at(&[(0.0, -3.5), (3.5, 2.5), (-3.5, 2.5)]), class),
+        2 => svg.polygon(&at(&[(0.0, -4.0), (4.0, 0.0), (0.0, 4.0), (-4.0, 0.0)]), class),
+        3 => svg.circle((x, y), 3.2, class),
+        4 => svg.polygon(&at(&[(0.0, 3.5), (3.5, -2.5), (-3.5, -2.5)]), class),
+        // An hourglass, and a star with four points: neither looks like the cross of a printed number.
+        5 => svg.polygon(&at(&[(-3.5, -4.0), (3.5, -4.0), (-3.5, 4.0), (3.5, 4.0)]), class),
+        _ => {
+            let star = [(0.0, -5.0), (1.3, -1.3), (5.0, 0.0), (1.3, 1.3), (0.0, 5.0), (-1.3, 1.3), (-5.0, 0.0), (-1.3, -1.3)];
+            svg.polygon(&at(&star), class);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod json;
 mod layout;
 pub mod papers_page;
 mod plot;
+pub mod printed;
 pub mod probe;
 pub mod reproduction;
 pub mod run;

@@ -1,18 +1,17 @@
 //! The page of `reproduce --report`: all papers' figures as the papers draw them, and the verdicts on their claims.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::figures::several;
 use super::html::{self, Page, Section, Table, Timed};
 use super::plot::{self, Plot, PlotCurve, PlotPoint};
+use super::printed;
 use super::reproduction::{ClaimOfPage, counted};
 use crate::experiment::Environment;
 use crate::experiment::papers::own::OwnFigure;
 use crate::experiment::papers::real::ON_RANKS;
 use crate::experiment::papers::{Axes, Effort, Item, Judged, Paper, Point};
-
-/// Curves that only help to judge a claim, and have another unit than the figure.
-const NOT_DRAWN: [&str; 1] = [crate::experiment::papers::LONGER];
 
 /// Writes the page.
 ///
@@ -29,7 +28,8 @@ pub fn write(
     let section = |paper| {
         let points: Vec<&Point> = points.iter().filter(|point| point.paper == paper).collect();
         let judged: Vec<&Judged> = judged.iter().filter(|one| one.paper == paper).collect();
-        (!points.is_empty()).then(|| of_paper(paper, (effort, seed), own, &points, &judged))
+        let numbers = || numbers(paper, &points);
+        (!points.is_empty()).then(|| [of_paper(paper, (effort, seed), own, &points, &judged)].into_iter().chain(numbers()))
     };
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     let recorded = match off {
@@ -44,7 +44,7 @@ pub fn write(
         title,
         summary,
         environment: circumstances(environment, effort, seed),
-        sections: Paper::ALL.into_iter().chain([Paper::Own]).filter_map(section).collect(),
+        sections: Paper::ALL.into_iter().chain([Paper::Own]).filter_map(section).flatten().collect(),
         nodes: Table::default(),
     };
     html::page(out, &page)
@@ -90,10 +90,30 @@ fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>
     }
 }
 
+/// The printed numbers of items that are no figures: of examples and tables.
+fn numbers(paper: Paper, points: &[&Point]) -> Option<Section> {
+    let is_drawn = |item: Item| is_curves(points.iter().filter(|point| point.item == item && !point.is_helper));
+    let single: Vec<&Point> = points.iter().copied().filter(|point| !is_drawn(point.item)).collect();
+    let rows = printed::rows(&single);
+    (!rows.is_empty()).then(|| Section {
+        title: format!("{} ({}): printed numbers", paper.name(), paper.number()),
+        says: "Numbers of the paper's examples and tables that are not drawn, with ours.".into(),
+        table: Table::of(&rows),
+        table_title: "Numbers",
+        is_prose: true,
+        ..Section::default()
+    })
+}
+
+/// Whether one of their curves has more than one place.
+fn is_curves<'a>(points: impl Iterator<Item = &'a &'a Point>) -> bool {
+    let mut firsts: BTreeMap<&str, f64> = BTreeMap::new();
+    points.into_iter().any(|point| *firsts.entry(&point.curve).or_insert(point.x) != point.x)
+}
+
 /// An item drawn, if it is more than single numbers.
 fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&OwnFigure>, points: &[&Point]) -> Option<Timed> {
-    let points: Vec<&Point> =
-        points.iter().filter(|point| point.item == item && !NOT_DRAWN.contains(&point.curve.as_str())).copied().collect();
+    let points: Vec<&Point> = points.iter().filter(|point| point.item == item && !point.is_helper).copied().collect();
     let mut curves: Vec<PlotCurve> = Vec::new();
     for point in &points {
         let place = PlotPoint { x: point.x, y: point.value, low: point.low, high: point.high, printed: point.printed };
@@ -102,7 +122,7 @@ fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&
             None => curves.push(PlotCurve { name: point.curve.clone(), framed: point.curve.ends_with(ON_RANKS), points: vec![place] }),
         }
     }
-    if !curves.iter().any(|curve| curve.points.len() > 1) {
+    if !is_curves(points.iter()) {
         return None;
     }
     curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
@@ -152,6 +172,38 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
+    /// What only helps to judge a claim has another unit, and no curve.
+    #[test]
+    fn helpers_are_judged_and_not_drawn() {
+        for (paper, item, drawn) in
+            [(Paper::Wu, Item::Figure(15), "cwa over all cases, 8 processors"), (Paper::Sash, Item::Figure(9), "sash")]
+        {
+            let jobs: Vec<_> = paper.study().jobs.into_iter().filter(|job| job.item == item && job.x <= 5.0).collect();
+            let points = measure(paper, &jobs, &Measuring::new(Effort::Cases(12), 1), |_| {}).unwrap();
+            let helpers = points.0.iter().filter(|point| point.curve.contains("less"));
+            let names: Vec<String> = helpers.map(|point| format!("<title>{}</title>", point.curve)).collect();
+            assert!(!names.is_empty());
+            let all: Vec<&Point> = points.0.iter().collect();
+            let picture = figure(paper, item, (Effort::Quick, 1), None, &all).unwrap().svg;
+            assert!(names.iter().all(|name| !picture.contains(name)) && picture.contains(&format!("<title>{drawn}</title>")), "{picture}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_a_table() {
+        let jobs: Vec<_> =
+            Paper::Wu.study().jobs.into_iter().filter(|job| [Item::Figure(11), Item::Example(3)].contains(&job.item)).collect();
+        let points = measure(Paper::Wu, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
+        let mut out = Vec::new();
+        let environment = super::super::html::tests::environment("equipoise reproduce");
+        write(&mut out, &environment, (Effort::Quick, 1), None, &points.0, &[]).unwrap();
+        let page = String::from_utf8(out).unwrap();
+        assert!(
+            page.contains("wu (004): printed numbers") && page.contains("k = 2: theta^0 of node, 0 to 3") && page.contains(">6, 3, 0, 0<")
+        );
+        assert!(!page.contains("role=\"img\""));
+    }
+
     #[test]
     fn the_page_has_every_figure_claim_and_command_and_needs_nothing() {
         let page = page_of(Paper::Divisible);
@@ -164,6 +216,8 @@ mod tests {
         }
         assert!(page.contains("each as recorded") && page.contains("&lt;b&gt;") && page.contains("dimension d"));
         assert!(page.matches("role=\"img\"").count() >= 8);
+        // The example's numbers are a table, those of figures are not.
+        assert!(page.contains("divisible (001): printed numbers") && page.contains(">speed-up<") && !page.contains(">figure 4<"));
         for outside in ["https://", "src=", "href=", "@import", "<script"] {
             assert!(!page.contains(outside), "{outside}");
         }

@@ -1,7 +1,7 @@
 //! A paper's figure for a page: curves with intervals, and the paper's printed numbers as marks. Curves differ by dash and mark, not by colour.
 
 use super::chart::plain;
-use super::curves::{Axis, mark, tick_name};
+use super::curves::{Axis, dash, mark, tick_name};
 use super::svg::{Anchor, Svg};
 
 const WIDTH: f64 = 460.0;
@@ -12,8 +12,8 @@ const TOP: f64 = 26.0;
 /// Ticks and name of the lower axis.
 const FOOT: f64 = 40.0;
 const ROW: f64 = 17.0;
-/// Characters of a name that fit.
-const NAME: usize = 58;
+/// Where names begin in the legend.
+const NAME: f64 = LEFT + 40.0;
 
 /// Data of the plot.
 #[derive(Debug)]
@@ -69,13 +69,13 @@ pub fn svg(plot: &Plot) -> String {
     }
     svg.line((LEFT, bottom), (WIDTH - RIGHT, bottom), "axis");
     svg.line((LEFT, TOP), (LEFT, bottom), "axis");
-    svg.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 34.0), Anchor::Middle, "caption", &plot.x);
-    svg.text((4.0, TOP - 11.0), Anchor::Start, "caption", &plot.y);
+    svg.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 34.0), Anchor::Middle, "caption", &cut(&plot.x, WIDTH - LEFT - RIGHT));
+    svg.text((4.0, TOP - 11.0), Anchor::Start, "caption", &cut(&plot.y, WIDTH - 4.0));
     let legend = |index: usize| (LEFT, bottom + FOOT + ROW * (index as f64 + 0.5));
     for (index, curve) in plot.curves.iter().enumerate() {
         svg.group(&curve.name, |svg| {
             let shown = || curve.points.iter().filter(|point| fits(point.x, point.y));
-            let dash = format!("curve d{}", index % 6);
+            let dash = format!("curve {}", dash(index));
             if !curve.framed {
                 svg.polyline(&shown().map(|point| (x(point.x), y(point.y))).collect::<Vec<_>>(), &dash);
             }
@@ -96,7 +96,7 @@ pub fn svg(plot: &Plot) -> String {
                 true => frame(svg, (from + 16.0, height)),
                 false => svg.polyline(&[(from, height), (from + 32.0, height)], &dash),
             }
-            svg.text((from + 40.0, height + 4.0), Anchor::Start, "tick", &cut(&curve.name));
+            svg.text((NAME, height + 4.0), Anchor::Start, "tick", &cut(&curve.name, WIDTH - NAME));
         });
     }
     if has_printed {
@@ -104,7 +104,7 @@ pub fn svg(plot: &Plot) -> String {
             points().filter_map(|point| Some((point.x, point.printed?))).for_each(|(at, value)| cross(svg, (x(at), y(value))));
             let (from, height) = legend(plot.curves.len());
             cross(svg, (from + 16.0, height));
-            svg.text((from + 40.0, height + 4.0), Anchor::Start, "tick", "printed in the paper");
+            svg.text((NAME, height + 4.0), Anchor::Start, "tick", "printed in the paper");
         });
     }
     svg.finish()
@@ -124,10 +124,29 @@ fn cross(svg: &mut Svg, (x, y): (f64, f64)) {
     }
 }
 
-fn cut(name: &str) -> String {
-    match name.char_indices().nth(NAME) {
-        None => name.into(),
-        Some(_) => name.chars().take(NAME - 2).chain(['…']).collect(),
+/// A text that is at most so wide, in pixels, cut off if need be.
+fn cut(text: &str, most: f64) -> String {
+    if text.chars().map(width).sum::<f64>() <= most {
+        return text.into();
+    }
+    let mut left = most - width('…');
+    let fits = |letter: &char| {
+        left -= width(*letter);
+        left >= 0.0
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// The width of a letter of 12 pixels, in a wide font (DejaVu Sans): rather too much than too little.
+fn width(letter: char) -> f64 {
+    12.0 * match letter {
+        'i' | 'l' | 'j' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | '!' | ' ' => 0.37,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '{' | '}' | '-' | '/' => 0.45,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 1.0,
+        '+' | '=' | '<' | '>' | '~' | '^' => 0.84,
+        'A'..='Z' | '0'..='9' => 0.75,
+        letter if letter.is_ascii() => 0.64,
+        _ => 1.0,
     }
 }
 
@@ -170,5 +189,51 @@ mod tests {
             );
             assert!(drawn.contains("a &lt;figure&gt;") && drawn.contains("printed in the paper") && drawn.contains('…'));
         }
+    }
+
+    #[test]
+    fn texts_fit() {
+        assert_eq!(cut("cwa, 8 processors", 362.0), "cwa, 8 processors");
+        for text in ["W".repeat(200), "il".repeat(200), "a_name ".repeat(60), "名".repeat(99)] {
+            let cut = cut(&text, 362.0);
+            let wide: f64 = cut.chars().map(width).sum();
+            assert!(cut.ends_with('…') && (340.0..=362.0).contains(&wide), "{cut}: {wide}");
+        }
+    }
+
+    /// What is drawn of a curve with its tooltip: the class of its line, and its mark as seen from the mark's place.
+    fn look(drawn: &str, name: &str) -> (Option<String>, String) {
+        let group = drawn.split(&format!("<title>{name}</title>")).nth(1).unwrap().split("</g>").next().unwrap();
+        let line = group.split("class=\"curve ").nth(1).map(|rest| rest.split('"').next().unwrap().to_string());
+        let element = |kind: &str| group.split('<').find(|element| element.starts_with(kind)).map(str::to_string);
+        let mark = ["rect", "circle", "polygon"].into_iter().find_map(element).unwrap();
+        (line, mark)
+    }
+
+    #[test]
+    fn fourteen_curves_differ_without_colour_with_and_without_lines() {
+        for framed in [false, true] {
+            let point = PlotPoint { x: 1.0, y: 1.0, low: 1.0, high: 1.0, printed: None };
+            let curve =
+                |number: usize| PlotCurve { name: format!("curve {number}."), framed, points: vec![point, PlotPoint { x: 2.0, ..point }] };
+            let plot = Plot {
+                title: "many".into(),
+                x: "x".into(),
+                y: "y".into(),
+                log_x: false,
+                log_y: false,
+                curves: (0..14).map(curve).collect(),
+            };
+            let drawn = svg(&plot);
+            // All curves have the same points, so that equal marks are equal elements.
+            let looks: Vec<_> = (0..14).map(|number| look(&drawn, &format!("curve {number}."))).collect();
+            let marks: std::collections::BTreeSet<&String> = looks.iter().map(|(_, mark)| mark).collect();
+            assert_eq!(marks.len(), 14, "{marks:?}");
+            let lines: std::collections::BTreeSet<&Option<String>> = looks.iter().map(|(line, _)| line).collect();
+            assert_eq!(lines.len(), if framed { 1 } else { 6 });
+        }
+        // Every class of a line has a look in the page's style.
+        let style = include_str!("report.html.j2");
+        assert!((1..6).all(|number| style.contains(&format!(".d{number} {{ stroke-dasharray"))));
     }
 }

@@ -47,6 +47,15 @@ impl Svg {
         ));
     }
 
+    pub fn circle(&mut self, centre: (f64, f64), radius: f64, class: &str) {
+        self.shape(format_args!(
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{class}\"/>",
+            short(centre.0),
+            short(centre.1),
+            short(radius)
+        ));
+    }
+
     /// A closed shape with these corners.
     pub fn polygon(&mut self, corners: &[(f64, f64)], class: &str) {
         let points: Vec<String> = corners.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();

@@ -16,7 +16,7 @@ use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
 use equipoise::memory;
 use equipoise::names;
-use equipoise::topology::NodeId;
+use equipoise::topology::RankId;
 
 /// The files below a folder, each of them a task whose payload is its content. Rank 0 scans and tells the others.
 ///
@@ -124,28 +124,28 @@ impl FileTasks {
         bytes_of(&self.files)
     }
 
-    /// Number of tasks that each of `nodes` real nodes holds at first.
-    pub fn loads(&self, nodes: u32) -> Vec<u64> {
-        (0..nodes).map(|node| self.ids(node, nodes).len() as u64).collect()
+    /// Number of tasks that each of `ranks` ranks holds at first.
+    pub fn loads(&self, ranks: u32) -> Vec<u64> {
+        RankId::all(ranks).map(|rank| self.ids(rank, ranks).len() as u64).collect()
     }
 
-    /// Bytes of the files that a real node holds at first.
-    pub fn bytes_on(&self, node: NodeId, nodes: u32) -> u64 {
-        bytes_of(&self.files[self.ids(node, nodes)])
+    /// Bytes of the files that a rank holds at first.
+    pub fn bytes_on(&self, rank: RankId, ranks: u32) -> u64 {
+        bytes_of(&self.files[self.ids(rank, ranks)])
     }
 
-    /// Initial work queue of a real node. Reads this node's files and no others, all into one buffer.
+    /// Initial work queue of a rank. Reads this rank's files and no others, all into one buffer.
     ///
     /// # Errors
     /// If one of them can no longer be read.
-    pub fn queue(&self, node: NodeId, nodes: u32) -> Result<WorkQueue> {
-        let ids = self.ids(node, nodes);
+    pub fn queue(&self, rank: RankId, ranks: u32) -> Result<WorkQueue> {
+        let ids = self.ids(rank, ranks);
         let mut flat: Vec<u8> = Vec::new();
         let expected = usize::try_from(bytes_of(&self.files[ids.clone()])).ok();
         if expected.is_none_or(|bytes| !memory::reserve(&mut flat, bytes)) {
             return Err(Error::input(
                 TASKS,
-                format!(" files:{}: there is no memory for the files of node {node}", names::shown(self.folder())),
+                format!(" files:{}: there is no memory for the files of rank {rank}", names::shown(self.folder())),
             ));
         }
         let mut ends = Vec::with_capacity(ids.len());
@@ -174,12 +174,12 @@ impl FileTasks {
         (0..segment.len()).all(|at| segment.first().checked_add(at).and_then(file).is_some_and(|file| file.bytes == size))
     }
 
-    /// The ids that a real node holds at first.
-    fn ids(&self, node: NodeId, nodes: u32) -> Range<usize> {
-        // Folder f is on node floor(f * nodes / F), so the first folder on node n or beyond is ceil(n * F / nodes).
-        let folder = |node: u64| (node * self.folders()).div_ceil(u64::from(nodes)) as usize;
-        let node = u64::from(node);
-        self.first[folder(node)] as usize..self.first[folder(node + 1)] as usize
+    /// The ids that a rank holds at first.
+    fn ids(&self, rank: RankId, ranks: u32) -> Range<usize> {
+        // Folder f is on rank floor(f * ranks / F), so the first folder on rank n or beyond is ceil(n * F / ranks).
+        let folder = |rank: u64| (rank * self.folders()).div_ceil(u64::from(ranks)) as usize;
+        let rank = u64::from(rank.get());
+        self.first[folder(rank)] as usize..self.first[folder(rank + 1)] as usize
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_hold_whole_folders_in_blocks() {
+    fn ranks_hold_whole_folders_in_blocks() {
         let folder = testing::folder(&[
             ("b/2", "22"),
             ("b/1", "1"),
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(tasks.loads(2), [4, 3]);
         assert_eq!(tasks.loads(3), [4, 2, 1]);
         assert_eq!(tasks.loads(6), [2, 2, 0, 2, 1, 0]);
-        assert_eq!((tasks.bytes_on(0, 2), tasks.bytes_on(1, 2)), (8, 6));
-        let queue = tasks.queue(1, 2).unwrap();
+        assert_eq!((tasks.bytes_on(RankId::new(0), 2), tasks.bytes_on(RankId::new(1), 2)), (8, 6));
+        let queue = tasks.queue(RankId::new(1), 2).unwrap();
         let held = queue.segments().flat_map(Segment::tasks).map(|task| (task.id, task.payload));
         assert_eq!(held.collect::<Vec<_>>(), [(4, "1".into()), (5, "22".into()), (6, "333".into())]);
         assert!(queue.segments().all(|segment| tasks.is_intact(segment)));
@@ -281,7 +281,7 @@ mod tests {
         );
         let sent = serde_json::to_vec(&tasks).unwrap();
         let arrived: FileTasks = serde_json::from_slice(&sent).unwrap();
-        assert_eq!(arrived.queue(0, 1).unwrap().checksum().payload, 5);
+        assert_eq!(arrived.queue(RankId::new(0), 1).unwrap().checksum().payload, 5);
         // A link given as the folder itself stands for the folder.
         assert_eq!(
             FileTasks::scan(&{
@@ -303,13 +303,13 @@ mod tests {
         assert_eq!(FileTasks::scan(&at).unwrap_err().to_string(), format!("tasks files:{}: this is not a folder", at.display()));
         let tasks = FileTasks::scan(folder.path()).unwrap();
         std::fs::remove_file(&at).unwrap();
-        let why = tasks.queue(0, 2).unwrap_err().to_string();
+        let why = tasks.queue(RankId::new(0), 2).unwrap_err().to_string();
         assert!(why.starts_with(&format!("tasks files:{}: a/1: No such file", folder.path().display())), "{why}");
         // The other rank does not read what it does not hold.
-        assert_eq!(tasks.queue(1, 2).unwrap().len(), 1);
+        assert_eq!(tasks.queue(RankId::new(1), 2).unwrap().len(), 1);
         let empty = testing::folder(&[]);
         let tasks = FileTasks::scan(empty.path()).unwrap();
-        assert_eq!((tasks.loads(3), tasks.queue(2, 3).unwrap().len()), (vec![0, 0, 0], 0));
+        assert_eq!((tasks.loads(3), tasks.queue(RankId::new(2), 3).unwrap().len()), (vec![0, 0, 0], 0));
     }
 
     proptest! {

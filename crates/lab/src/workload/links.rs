@@ -1,5 +1,5 @@
 //! Communication between tasks, from a file. A line is `a b bytes` for a pair of tasks, or `a b`, which is one byte. Tasks are named by
-//! their numbers, those of node 0 first. Numbers are separated by blanks or commas; text after a `#` is a comment. Lines of the same pair
+//! their numbers, those of rank 0 first. Numbers are separated by blanks or commas; text after a `#` is a comment. Lines of the same pair
 //! are added.
 
 use std::path::Path;

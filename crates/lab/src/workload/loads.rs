@@ -1,4 +1,4 @@
-//! Initial loads: the number of tasks of each node before balancing, as they are given.
+//! Initial loads: the number of tasks of each rank before balancing, as they are given.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const KNOWN: [&str; 7] = ["uniform", "hot", "poisson", "sparse", "zero", "a list
 /// Loads as they are given; [`Display`](fmt::Display) writes what [`LoadPattern::parse`] reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadPattern {
-    /// The load of every node of the topology.
+    /// The load of every rank, then that of every virtual node, if these are given too.
     List(Vec<u64>),
     /// The same, in a file: numbers separated by commas, blanks or line ends, comments after `#`.
     File(PathBuf),
@@ -30,8 +30,8 @@ pub enum LoadPattern {
     /// and have a given mean; the range is our choice. See
     /// [`LoadPattern::draw`].
     Uniform { mean: u64 },
-    /// All tasks on one node.
-    Hot { total: u64, node: u32 },
+    /// All tasks on one rank.
+    Hot { total: u64, rank: u32 },
     /// Poisson numbers.
     Poisson { mean: f64 },
     /// With probability `p` a uniform number in `1..=max`, otherwise nothing.
@@ -47,7 +47,7 @@ impl Default for LoadPattern {
 }
 
 impl LoadPattern {
-    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; options that
+    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,rank=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; options that
     /// are left out have the values shown. A file is only read by [`LoadPattern::draw`].
     pub fn parse(text: &str) -> Result<LoadPattern> {
         let spec = match items::given(WHAT, text)? {
@@ -76,7 +76,11 @@ impl LoadPattern {
             "uniform" => LoadPattern::Uniform { mean: options.within("mean", 0..=u64::MAX / 2)?.unwrap_or(10) },
             "hot" => LoadPattern::Hot {
                 total: options.whole("total", 0)?.unwrap_or(1000),
-                node: options.within("node", 0..=u32::MAX)?.unwrap_or(0),
+                // `node` is what the option was called when loads were counted by nodes.
+                rank: match options.within("rank", 0..=u32::MAX)? {
+                    Some(rank) => rank,
+                    None => options.within("node", 0..=u32::MAX)?.unwrap_or(0),
+                },
             },
             "poisson" => {
                 let takes = format!("a number from 0 to {:e}", Poisson::<f64>::MAX_LAMBDA);
@@ -91,56 +95,58 @@ impl LoadPattern {
         })
     }
 
-    /// The load of every node of a topology of `nodes` nodes, of which the first `real` are real ones. The sum fits into a u64.
+    /// The load of every one of `ranks` ranks, followed by those of the virtual nodes of a topology of `nodes` nodes. The sum fits into a u64.
     ///
-    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on
-    /// `seed` and `real` alone, so that every topology on the same ranks gets the same loads.
+    /// A list has a number for every rank, in their order, and may go on with one for every virtual node; otherwise these have nothing. Patterns fill
+    /// the ranks only and depend on `seed` and `ranks` alone, so that every topology and placement on the same ranks gets the same loads.
     ///
-    /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
-    /// tasks, the next node in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.
-    pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<Vec<u64>> {
+    /// `uniform` reaches its exact mean like this: the ranks are put into a random order; as long as there are too few (too many)
+    /// tasks, the next rank in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.
+    pub fn draw(&self, nodes: u32, ranks: u32, seed: u64) -> Result<Vec<u64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(super::LOADS_STREAM);
         let drawn: Vec<u64> = match self {
-            LoadPattern::List(loads) => return full_list(loads.clone(), nodes, real, None),
-            LoadPattern::File(path) => return full_list(items::numbers(WHAT, items::read(WHAT, path)?, whole)?, nodes, real, Some(path)),
+            LoadPattern::List(loads) => return full_list(loads.clone(), nodes, ranks, None),
+            LoadPattern::File(path) => return full_list(items::numbers(WHAT, items::read(WHAT, path)?, whole)?, nodes, ranks, Some(path)),
             LoadPattern::Uniform { mean } => {
-                let total = mean.checked_mul(u64::from(real)).ok_or_else(|| self.too_many(real))?;
-                uniform_with_exact_mean(&mut rng, *mean, total, real)
+                let total = mean.checked_mul(u64::from(ranks)).ok_or_else(|| self.too_many(ranks))?;
+                uniform_with_exact_mean(&mut rng, *mean, total, ranks)
             }
-            LoadPattern::Hot { total, node } => {
-                if *node >= real {
-                    return Err(Error::input(WHAT, format!(" {self}: node {node} is none of the {real} real nodes, 0 to {}", real - 1)));
+            LoadPattern::Hot { total, rank } => {
+                if *rank >= ranks {
+                    return Err(Error::input(WHAT, format!(" {self}: rank {rank} is none of the {ranks} ranks, 0 to {}", ranks - 1)));
                 }
-                (0..real).map(|at| if at == *node { *total } else { 0 }).collect()
+                (0..ranks).map(|at| if at == *rank { *total } else { 0 }).collect()
             }
-            LoadPattern::Poisson { mean: 0.0 } | LoadPattern::Zero => vec![0; real as usize],
+            LoadPattern::Poisson { mean: 0.0 } | LoadPattern::Zero => vec![0; ranks as usize],
             LoadPattern::Poisson { mean } => {
                 let poisson = Poisson::new(*mean).map_err(|why| Error::input(WHAT, format!(" {self}: mean: {why}")))?;
-                (0..real).map(|_| poisson.sample(&mut rng) as u64).collect()
+                (0..ranks).map(|_| poisson.sample(&mut rng) as u64).collect()
             }
-            LoadPattern::Sparse { p, max } => (0..real).map(|_| if rng.random_bool(*p) { rng.random_range(1..=*max) } else { 0 }).collect(),
+            LoadPattern::Sparse { p, max } => {
+                (0..ranks).map(|_| if rng.random_bool(*p) { rng.random_range(1..=*max) } else { 0 }).collect()
+            }
         };
         let sum = drawn.iter().try_fold(0u64, |sum, load| sum.checked_add(*load));
-        sum.ok_or_else(|| self.too_many(real))?;
+        sum.ok_or_else(|| self.too_many(ranks))?;
         let mut loads = drawn;
         loads.resize(nodes as usize, 0);
         Ok(loads)
     }
 
-    fn too_many(&self, real: u32) -> Error {
-        Error::input(WHAT, format!(" {self}: the tasks of {real} nodes together are beyond 2^64 - 1"))
+    fn too_many(&self, ranks: u32) -> Error {
+        Error::input(WHAT, format!(" {self}: the tasks of {ranks} ranks together are beyond 2^64 - 1"))
     }
 }
 
-/// Checks that a list is of the topology's nodes, or of its real nodes only, and that its sum fits into a u64.
-fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) -> Result<Vec<u64>> {
+/// Checks that a list is of the ranks, or of all nodes of the topology, and that its sum fits into a u64.
+fn full_list(mut loads: Vec<u64>, nodes: u32, ranks: u32, path: Option<&Path>) -> Result<Vec<u64>> {
     let source = path.map(|path| format!(" @{}", names::shown(path))).unwrap_or_default();
-    if loads.len() == real as usize {
+    if loads.len() == ranks as usize {
         loads.resize(nodes as usize, 0);
     }
     if loads.len() != nodes as usize {
-        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", loads.len(), places(nodes, real))));
+        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", loads.len(), places(nodes, ranks))));
     }
     match loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)) {
         Some(_) => Ok(loads),
@@ -149,10 +155,10 @@ fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) ->
 }
 
 /// Places for which a list of loads or powers has a number, in words.
-pub(super) fn places(nodes: u32, real: u32) -> String {
-    match nodes == real {
-        true => format!("the {nodes} nodes of the topology"),
-        false => format!("the {real} ranks or the {nodes} nodes of the topology"),
+pub(super) fn places(nodes: u32, ranks: u32) -> String {
+    match nodes == ranks {
+        true => format!("the {ranks} ranks"),
+        false => format!("the {ranks} ranks or the {nodes} nodes of the topology"),
     }
 }
 
@@ -216,8 +222,8 @@ impl fmt::Display for LoadPattern {
             LoadPattern::List(loads) => f.write_str(&loads.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
             LoadPattern::File(path) => write!(f, "@{}", names::shown(path)),
             LoadPattern::Uniform { mean } => write!(f, "uniform:mean={mean}"),
-            LoadPattern::Hot { total, node: 0 } => write!(f, "hot:total={total}"),
-            LoadPattern::Hot { total, node } => write!(f, "hot:total={total},node={node}"),
+            LoadPattern::Hot { total, rank: 0 } => write!(f, "hot:total={total}"),
+            LoadPattern::Hot { total, rank } => write!(f, "hot:total={total},rank={rank}"),
             LoadPattern::Poisson { mean } => write!(f, "poisson:mean={mean}"),
             LoadPattern::Sparse { p, max } => write!(f, "sparse:p={p},max={max}"),
             LoadPattern::Zero => f.write_str("zero"),
@@ -243,7 +249,7 @@ mod tests {
             "@some/file",
             "uniform:mean=10",
             "hot:total=1000",
-            "hot:total=5,node=3",
+            "hot:total=5,rank=3",
             "poisson:mean=2.5",
             "sparse:p=0.2,max=100",
             "zero",
@@ -324,7 +330,7 @@ mod tests {
         assert!(refusal(parse("poisson:mean=1e19").draw(4, 4, 1)).contains("beyond 2^64 - 1"));
         assert!(refusal(parse(&format!("sparse:p=1,max={most}")).draw(64, 64, 1)).contains("beyond 2^64 - 1"));
         assert_eq!(parse(&format!("hot:total={most}")).draw(3, 2, 1).unwrap(), [most, 0, 0]);
-        assert_eq!(refusal(parse("hot:node=2").draw(3, 2, 1)), "loads hot:total=1000,node=2: node 2 is none of the 2 real nodes, 0 to 1");
+        assert_eq!(refusal(parse("hot:rank=2").draw(3, 2, 1)), "loads hot:total=1000,rank=2: rank 2 is none of the 2 ranks, 0 to 1");
         let huge = parse("poisson:mean=1e18").draw(4, 4, 1).unwrap();
         assert!(huge.iter().all(|load| load.abs_diff(1_000_000_000_000_000_000) < 20_000_000_000), "{huge:?}");
     }

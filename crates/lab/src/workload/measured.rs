@@ -7,14 +7,14 @@ use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
-use equipoise::topology::{NodeId, RankId};
+use equipoise::topology::RankId;
 
 /// The noun for them.
 pub(super) const TASKS: &str = "tasks";
 
 /// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
 ///
-/// Of R ranks that the run had, rank r's tasks are first held by our real node `r * ranks / R`: whole ranks, dealt out in blocks.
+/// Of R ranks that the run had, rank r's tasks are first held by our rank `r * ranks / R`: whole ranks, dealt out in blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredTasks {
     /// Ranks of the run, those without tasks included.
@@ -82,50 +82,50 @@ impl MeasuredTasks {
         self.tasks.iter().fold(0, |sum, task| sum.saturating_add(task.bytes))
     }
 
-    /// The node that first holds the tasks of one of the run's ranks, with this number of real nodes.
-    fn node_of(&self, rank: RankId, nodes: u32) -> NodeId {
-        (u64::from(rank.get()) * u64::from(nodes) / u64::from(self.ranks.max(1))) as NodeId
+    /// The rank that first holds the tasks of one of the run's ranks, of this number of ranks.
+    fn holder_of(&self, rank: RankId, ranks: u32) -> RankId {
+        RankId::new((u64::from(rank.get()) * u64::from(ranks) / u64::from(self.ranks.max(1))) as u32)
     }
 
-    /// The tasks that the real nodes hold at first, with this number of real nodes.
+    /// Sums over the tasks that each of `ranks` ranks holds at first.
     ///
     /// # Errors
     /// If all tasks together have more than 2^64 - 1 work units.
-    pub fn amounts(&self, nodes: u32) -> Result<Amounts> {
+    pub fn amounts(&self, ranks: u32) -> Result<Amounts> {
         let pinned_tasks = self.tasks.iter().filter(|task| task.pinned).count() as u64;
-        let none = || vec![0u64; nodes as usize];
+        let none = || vec![0u64; ranks as usize];
         let mut amounts = Amounts { work: none(), pinned: if pinned_tasks > 0 { none() } else { Vec::new() }, pinned_tasks, largest: 0 };
         let mut total = 0u64;
         for task in &self.tasks {
             let too_much = || Error::input(TASKS, ": the work of all tasks together is beyond 2^64 - 1");
             total = total.checked_add(task.work).ok_or_else(too_much)?;
-            let node = self.node_of(task.rank, nodes) as usize;
-            amounts.work[node] += task.work;
+            let rank = self.holder_of(task.rank, ranks).index();
+            amounts.work[rank] += task.work;
             if task.pinned {
-                amounts.pinned[node] += task.work;
+                amounts.pinned[rank] += task.work;
             }
             amounts.largest = amounts.largest.max(task.work);
         }
         Ok(amounts)
     }
 
-    /// Bytes that each of `nodes` real nodes holds at first.
-    pub fn bytes_by_node(&self, nodes: u32) -> Vec<u64> {
-        let mut bytes = vec![0u64; nodes as usize];
+    /// Bytes that each of `ranks` ranks holds at first.
+    pub fn bytes_by_rank(&self, ranks: u32) -> Vec<u64> {
+        let mut bytes = vec![0u64; ranks as usize];
         for task in &self.tasks {
-            let of_node = &mut bytes[self.node_of(task.rank, nodes) as usize];
-            *of_node = of_node.saturating_add(task.bytes);
+            let of_rank = &mut bytes[self.holder_of(task.rank, ranks).index()];
+            *of_rank = of_rank.saturating_add(task.bytes);
         }
         bytes
     }
 
-    /// The tasks that one of the real nodes holds at first. Their payloads in the measured run are not known, so they are zeros, cut out of one
+    /// The tasks that one of `ranks` ranks holds at first. Their payloads in the measured run are not known, so they are zeros, cut out of one
     /// buffer.
     ///
     /// # Errors
     /// If there is no memory for the largest task's bytes.
-    pub fn queue(&self, node: NodeId, nodes: u32) -> Result<WorkQueue> {
-        let held = || (0u64..).zip(&self.tasks).filter(|(_, task)| self.node_of(task.rank, nodes) == node);
+    pub fn queue(&self, rank: RankId, ranks: u32) -> Result<WorkQueue> {
+        let held = || (0u64..).zip(&self.tasks).filter(|(_, task)| self.holder_of(task.rank, ranks) == rank);
         let largest = held().map(|(_, task)| task.bytes).max().unwrap_or(0);
         let mut zeros: Vec<u8> = Vec::new();
         if usize::try_from(largest).ok().is_none_or(|bytes| !memory::reserve(&mut zeros, bytes)) {
@@ -163,14 +163,14 @@ mod tests {
             tasks.sort_by_key(|task| task.rank);
             let run = MeasuredTasks { ranks: 9, tasks, places: Vec::new(), communications: Vec::new(), columns: Vec::new(), left_out: 0, seconds_per_unit: None };
             let amounts = run.amounts(nodes).unwrap();
-            let queues: Vec<WorkQueue> = (0..nodes).map(|node| run.queue(node, nodes).unwrap()).collect();
+            let queues: Vec<WorkQueue> = RankId::all(nodes).map(|rank| run.queue(rank, nodes).unwrap()).collect();
             prop_assert_eq!(queues.iter().map(WorkQueue::work).collect::<Vec<_>>(), amounts.work);
             prop_assert_eq!(queues.iter().map(WorkQueue::len).sum::<u64>(), run.len());
             let pinned = |queue: &WorkQueue| queue.pinned().map_or(0, TaskBatch::work);
             let of_amounts = if amounts.pinned.is_empty() { vec![0; nodes as usize] } else { amounts.pinned };
             prop_assert_eq!(queues.iter().map(pinned).collect::<Vec<_>>(), of_amounts);
             let bytes = |queue: &WorkQueue| queue.checksum().payload;
-            prop_assert_eq!(queues.iter().map(bytes).collect::<Vec<_>>(), run.bytes_by_node(nodes));
+            prop_assert_eq!(queues.iter().map(bytes).collect::<Vec<_>>(), run.bytes_by_rank(nodes));
             prop_assert_eq!(queues.iter().map(bytes).sum::<u64>(), run.bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! Workloads. To balance: loads and powers by node, the tasks behind the loads, real files and the tasks of real runs. To schedule: [graphs] of
+//! Workloads. To balance: loads and powers by rank, the tasks behind the loads, real files and the tasks of real runs. To schedule: [graphs] of
 //! tasks that spawn tasks, and [independent] tasks.
 //!
 //! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which

@@ -1,4 +1,4 @@
-//! Relative speeds of the nodes.
+//! Relative speeds of the ranks.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ const WHAT: &str = "powers";
 /// Powers as they are given; [`Display`](fmt::Display) writes what [`PowerPattern::parse`] reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PowerPattern {
-    /// By default: all real nodes are equally fast.
+    /// By default: all ranks are equally fast.
     #[default]
     Equal,
-    /// The power of every node of the topology.
+    /// The power of every rank, and possibly 0 for every virtual node behind them.
     List(Vec<Decimal>),
     /// The same, in a file: numbers separated by commas, blanks or line ends, comments after `#`.
     File(PathBuf),
@@ -51,49 +51,50 @@ impl PowerPattern {
         Ok(spec.build(read)?)
     }
 
-    /// The powers of the nodes of a topology, the first `real` of which are real; and the same as they were given, to be shown.
+    /// The powers of `ranks` ranks, followed by those of the virtual nodes of a topology of `nodes` nodes; and the same as they were given, to be
+    /// shown. [`Placement::by_node`](equipoise::topology::Placement::by_node) has both by node.
     ///
-    /// A list has one number for every node, 0 for virtual ones (`real` and above), or for the real nodes only. Decimals are scaled to
-    /// integers by one power of ten, so their ratios are exact. Patterns fill the real nodes and depend on `seed` and `real` alone.
-    pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<(Powers, Vec<Decimal>)> {
+    /// A list has a number for every rank, in their order, and may go on with 0 for every virtual node. Decimals are scaled to integers by one power
+    /// of ten, so their ratios are exact. Patterns fill the ranks and depend on `seed` and `ranks` alone.
+    pub fn draw(&self, nodes: u32, ranks: u32, seed: u64) -> Result<(Powers, Vec<Decimal>)> {
         let (given, source) = match self {
             PowerPattern::Equal => {
-                let powers = Powers::equal(real, nodes);
+                let powers = Powers::equal(ranks, nodes);
                 let shown = powers.to_vec().into_iter().map(Decimal::from).collect();
                 return Ok((powers, shown));
             }
-            PowerPattern::List(given) => (fitting(given.clone(), nodes, real, "")?, String::new()),
+            PowerPattern::List(given) => (fitting(given.clone(), nodes, ranks, "")?, String::new()),
             PowerPattern::File(path) => {
                 let source = format!(" @{}", names::shown(path));
-                (fitting(items::numbers(WHAT, items::read(WHAT, path)?, Decimal::parse)?, nodes, real, &source)?, source)
+                (fitting(items::numbers(WHAT, items::read(WHAT, path)?, Decimal::parse)?, nodes, ranks, &source)?, source)
             }
             PowerPattern::Uniform { low, high } => {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 rng.set_stream(super::POWERS_STREAM);
-                let mut drawn: Vec<Decimal> = (0..real).map(|_| rng.random_range(*low..=*high).into()).collect();
+                let mut drawn: Vec<Decimal> = (0..ranks).map(|_| rng.random_range(*low..=*high).into()).collect();
                 drawn.resize(nodes as usize, Decimal::default());
                 (drawn, format!(" {self}"))
             }
         };
-        let integers = scaled(&given).map_err(|node| {
-            Error::input(WHAT, format!("{source}: the power {} of node {node} is too large for the smallest fraction", given[node]))
+        let integers = scaled(&given).map_err(|rank| {
+            Error::input(WHAT, format!("{source}: the power {} of rank {rank} is too large for the smallest fraction", given[rank]))
         })?;
         let powers = Powers::listed(integers).map_err(|why| Error::input(WHAT, format!("{source}: {why}")))?;
         Ok((powers, given))
     }
 }
 
-/// Checks that there is a power for every node or every real one, and none but 0 for a virtual one.
-fn fitting(mut powers: Vec<Decimal>, nodes: u32, real: u32, source: &str) -> Result<Vec<Decimal>> {
-    if powers.len() == real as usize {
+/// Checks that there is a power for every rank, and none but 0 for a virtual node.
+fn fitting(mut powers: Vec<Decimal>, nodes: u32, ranks: u32, source: &str) -> Result<Vec<Decimal>> {
+    if powers.len() == ranks as usize {
         powers.resize(nodes as usize, Decimal::default());
     }
     if powers.len() != nodes as usize {
-        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", powers.len(), super::loads::places(nodes, real))));
+        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", powers.len(), super::loads::places(nodes, ranks))));
     }
-    match powers.iter().skip(real as usize).position(|power| !power.is_zero()) {
+    match powers.iter().skip(ranks as usize).position(|power| !power.is_zero()) {
         Some(offset) => {
-            let node = real as usize + offset;
+            let node = ranks as usize + offset;
             Err(Error::input(WHAT, format!("{source}: node {node} is virtual and must have power 0, not {}", powers[node])))
         }
         None => Ok(powers),

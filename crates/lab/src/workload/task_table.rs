@@ -265,8 +265,8 @@ mod tests {
     fn tasks_may_have_places() {
         let run = parse("z,rank,work,x\n1,2,7,0.5\n-2,0,9,1e3\n3,2,1,4\n", None, &[]).unwrap();
         assert_eq!(run.places, [[1e3, 0.0, -2.0], [0.5, 0.0, 1.0], [4.0, 0.0, 3.0]]);
-        assert_eq!(run.queue(2, 3).unwrap().places(), Some([[0.5, 0.0, 1.0], [4.0, 0.0, 3.0]].as_slice()));
-        assert_eq!(parse("rank,work\n0,1\n", None, &[]).unwrap().queue(0, 1).unwrap().places(), None);
+        assert_eq!(run.queue(RankId::new(2), 3).unwrap().places(), Some([[0.5, 0.0, 1.0], [4.0, 0.0, 3.0]].as_slice()));
+        assert_eq!(parse("rank,work\n0,1\n", None, &[]).unwrap().queue(RankId::FIRST, 1).unwrap().places(), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct InitialTasks {
 /// Sums over the tasks of each node, and of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// Work units by node.
+    /// Work units by rank; once they are placed, by node.
     pub work: Vec<u64>,
     /// Work units that may not move, among `work`; empty if there are none.
     pub pinned: Vec<u64>,
@@ -42,7 +42,7 @@ impl InitialTasks {
         let mut next: TaskId = 0;
         first.push(next);
         for load in loads {
-            next = next.checked_add(*load).ok_or_else(|| Error::input("loads", ": the tasks of all nodes together are beyond 2^64 - 1"))?;
+            next = next.checked_add(*load).ok_or_else(|| Error::input("loads", ": the tasks of all ranks together are beyond 2^64 - 1"))?;
             first.push(next);
         }
         Ok(InitialTasks { first, payload, weights: Weights::Unit, pins: Pins::default() })
@@ -119,7 +119,7 @@ impl InitialTasks {
     pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
         let (first, count) = (self.first[node as usize], self.load(node));
         let flat = flat_payloads(first, count, self.payload).ok_or_else(|| {
-            Error::input("payload", format!(" {}: there is no memory for the {count} tasks of node {node}", self.payload))
+            Error::input("payload", format!(" {}: there is no memory for the {count} tasks of rank {node}", self.payload))
         })?;
         if self.are_alike() {
             return Ok(WorkQueue::new(Segment::row(first, count, 1, flat).into_iter().collect()));

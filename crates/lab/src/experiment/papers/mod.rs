@@ -31,7 +31,6 @@ use evidence::Mean;
 pub use kept::Kept;
 pub use real::Launcher;
 pub use records::{Record, Records};
-pub use sash::LONGER;
 
 /// One of the papers, or a figure of one's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -245,17 +244,24 @@ pub struct Value {
     mean: Mean,
     /// The paper's printed number, and with which probability ours differs by so much if both have the same cause.
     printed: Option<(f64, f64)>,
+    /// Whether it only helps to judge a claim, and is no curve of the figure.
+    is_helper: bool,
 }
 
 impl Value {
     fn new(curve: impl Into<String>, mean: Mean) -> Value {
-        Value { curve: curve.into(), x: None, mean, printed: None }
+        Value { curve: curve.into(), x: None, mean, printed: None, is_helper: false }
     }
 
     /// A number that is no sample, and the paper's if it prints one. They agree if they are equal to the last printed digit.
     fn exact(curve: impl Into<String>, value: f64, printed: Option<f64>, digit: f64) -> Value {
         let judged = |printed: f64| (printed, if (value - printed).abs() <= digit / 2.0 + 1e-12 { 1.0 } else { 0.0 });
-        Value { curve: curve.into(), x: None, mean: Mean::exact(value), printed: printed.map(judged) }
+        Value { printed: printed.map(judged), ..Value::new(curve, Mean::exact(value)) }
+    }
+
+    /// The same as what only helps to judge a claim: it has another unit than the figure, which does not draw it.
+    fn helper(self) -> Value {
+        Value { is_helper: true, ..self }
     }
 }
 
@@ -280,6 +286,9 @@ pub struct Point {
     pub agrees: Option<bool>,
     #[serde(skip)]
     pub mean: Mean,
+    /// Whether it only helps to judge a claim, and is not drawn.
+    #[serde(skip)]
+    pub is_helper: bool,
 }
 
 /// All points of some items of a paper.
@@ -355,7 +364,7 @@ impl Measuring<'_> {
 /// points are in the order of the jobs, and do not depend on the number of threads.
 ///
 /// # Errors
-/// If a simulation fails, or a finished point cannot be kept.
+/// If a simulation fails, or a finished point cannot be kept; points that are being measured then are finished, and no others begun.
 pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl Fn(usize) + Sync) -> Result<Points> {
     let values: Mutex<Vec<(usize, Result<Vec<Value>>)>> = Mutex::new(Vec::new());
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -364,6 +373,10 @@ pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl F
             scope.spawn(|| {
                 while let Some((at, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?))) {
                     let (measured, is_new) = how.of(paper, job);
+                    if measured.is_err() {
+                        // The run fails: no further point is begun.
+                        next.store(jobs.len(), Ordering::Relaxed);
+                    }
                     if let Ok(mut values) = values.lock() {
                         values.push((at, measured));
                         if is_new {
@@ -404,6 +417,7 @@ fn point(paper: Paper, job: &Job, value: Value) -> Point {
         p: value.printed.map(|(_, p)| p),
         agrees: None,
         mean: value.mean,
+        is_helper: value.is_helper,
     }
 }
 

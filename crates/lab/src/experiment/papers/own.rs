@@ -17,6 +17,7 @@
 
 mod place;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -117,9 +118,13 @@ pub(super) fn parse(name: &str, text: &str) -> Result<OwnFigure> {
 }
 
 impl Reader<'_> {
+    /// The line of a place in the text, counted from 1.
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.get(..at).map_or(0, |before| before.matches('\n').count())
+    }
+
     fn mistake(&self, at: usize, why: impl std::fmt::Display) -> Error {
-        let line = 1 + self.text.get(..at).map_or(0, |before| before.matches('\n').count());
-        Error::input("file", format!(" {}, line {line}: {why}", self.name))
+        Error::input("file", format!(" {}, line {}: {why}", self.name, self.line(at)))
     }
 
     fn figure(&self, description: Description) -> Result<OwnFigure> {
@@ -139,13 +144,30 @@ impl Reader<'_> {
             return Err(self.mistake(0, "there is no [[curve]]"));
         }
         let mut jobs = Vec::new();
+        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         for spanned in &curve {
-            self.curve(spanned, (measured, kind), number, &mut jobs)?;
+            if let Some(at) = spanned.get_ref().at.get_ref().iter().find(|x| log_x && **x <= 0.0) {
+                let why = format!("at: {at} has no place on a logarithmic axis (log_x)");
+                return Err(self.mistake(spanned.get_ref().at.span().start, why));
+            }
+            let name = self.curve(spanned, (measured, kind), number, &mut jobs)?;
+            let here = spanned.span().start;
+            if let Some(first) = lines.insert(name.clone(), here) {
+                let why = format!("the curve has the name of the one in line {}: '{name}'; give one of them another", self.line(first));
+                return Err(self.mistake(here, why));
+            }
         }
         Ok(OwnFigure { title, x, y, log_x, log_y, jobs })
     }
 
-    fn curve(&self, spanned: &Spanned<CurveText>, (measured, kind): (&'static str, Kind), cases: u32, jobs: &mut Vec<Job>) -> Result<()> {
+    /// Adds the points of a curve; returns its name.
+    fn curve(
+        &self,
+        spanned: &Spanned<CurveText>,
+        (measured, kind): (&'static str, Kind),
+        cases: u32,
+        jobs: &mut Vec<Job>,
+    ) -> Result<String> {
         let curve = spanned.get_ref();
         let here = spanned.span().start;
         let (who, what, needs) = match kind {
@@ -173,12 +195,15 @@ impl Reader<'_> {
         if at.is_empty() || at.iter().any(|x| !x.is_finite()) {
             return Err(self.mistake(curve.at.span().start, "at: it has to be a list of one or more numbers"));
         }
+        if let Some(twice) = at.iter().enumerate().find_map(|(index, x)| at[..index].contains(x).then_some(x)) {
+            return Err(self.mistake(curve.at.span().start, format!("at: {twice} is there twice")));
+        }
         for x in at {
             let fill = |text: &str| text.replace("{x}", &x.to_string());
             let place = Place { kind, who: fill(&who), what: fill(&what), topology: fill(&topology), network: fill(&network) };
             let wrong = |at: usize| move |why: Error| (at, why);
             place
-                .check(&|key| {
+                .check(measured, &|key| {
                     wrong(match key {
                         Key::Who => who_at,
                         Key::What => what_at,
@@ -187,15 +212,25 @@ impl Reader<'_> {
                     })
                 })
                 .map_err(|(at, why)| self.mistake(at, why))?;
-            let all = format!("{name}/{measured}/{}/{}/{}/{}", place.who, place.what, place.topology, place.network);
+            let texts = [&place.who, &place.what, &place.topology, &place.network];
+            let files: String = texts.into_iter().flat_map(|text| contents(text)).collect();
+            let all = format!("{name}/{measured}/{}/{}/{}/{}{files}", place.who, place.what, place.topology, place.network);
             // Whoever gets the same loads or workload on the same topology gets the same random numbers.
             let stream = format!("{}/{}", place.what, place.topology);
             let (place, name) = (Arc::new(place), name.clone());
             let job = Job::new(Item::Figure(1), all, *x, [cases, cases], move |seed, cases| place.measure(measured, &name, seed, cases));
             jobs.push(Job { stream: Some(stream), ..job });
         }
-        Ok(())
+        Ok(name)
     }
+}
+
+/// What stands for the contents of the files that a specification names, so that a changed file is another point.
+fn contents(spec: &str) -> Vec<String> {
+    let hash = |path: &str| std::fs::read(path).ok().map(|bytes| format!("/{}", &blake3::hash(&bytes).to_hex().as_str()[..16]));
+    let named =
+        spec.split(',').filter_map(|option| option.split_once("file=").or(option.split_once("from:")).or(option.split_once("graph:")));
+    named.filter_map(|(_, path)| hash(path)).collect()
 }
 
 #[cfg(test)]
@@ -252,6 +287,65 @@ mod tests {
             assert!(said.starts_with(&format!("file f.toml, line {line}: ")) && said.contains(says), "{to}: {said}");
         }
         assert!(why("title = \"t\"\nmeasure = \"cost\"\ncurve = []\n").contains("there is no [[curve]]"));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_found_before_anything_is() {
+        let curve = |keys: [&str; 4], measured: &str, at: &str| {
+            let [kind, who, what, how] = keys;
+            let (first, second) = kind.split_once(' ').unwrap();
+            format!(
+                "title = \"t\"\nmeasure = \"{measured}\"\n\n[[curve]]\n{first} = \"{who}\"\ntopology = \"{how}\"\n{second} = \"{what}\"\nat = {at}\n"
+            )
+        };
+        let (phase, run) = ("balancer loads", "scheduler workload");
+        // What is wrong is the last place, so that others would be measured before.
+        for (keys, measured, at, line, says) in [
+            ([phase, "cwa", "uniform:mean=5", "hypercube:{x}"], "cost", "[2, 2.5]", 6, "dimension is a whole number"),
+            ([phase, "direct", "1,2,3", "complete:{x}"], "ms", "[3, 4]", 7, "3 numbers for the 4 nodes"),
+            ([phase, "rcb", "uniform:mean={x}", "complete:4"], "imbalance", "[1, 2]", 5, "rcb: it needs a place of each task"),
+            ([phase, "none", "uniform:mean={x}", "complete:4"], "cost", "[1, 2]", 5, "none moves nothing, so that it has no cost"),
+            ([phase, "cwa", "uniform:mean={x}", "hypercube:2"], "cost", "[5, 0]", 7, "there are no tasks, and so no cost"),
+            ([run, "steal", "queens:n={x}", "complete:2"], "response", "[6, 7]", 7, "only what arrives over time has response times"),
+            ([run, "dss", "costs:tasks={x}", "complete:2"], "response", "[6, 7]", 7, "only what arrives over time has response times"),
+            ([run, "dss", "costs:file=/nowhere/{x}", "complete:2"], "makespan", "[6, 7]", 7, "/nowhere/6"),
+            ([run, "incremental:balancer=mwa", "queens:n=6", "hypercube:{x}"], "makespan", "[2, 3]", 5, "mwa runs on mesh"),
+        ] {
+            let why = parse("f.toml", &curve(keys, measured, at)).err().unwrap_or_else(|| panic!("{keys:?}"));
+            let said = why.to_string();
+            assert_eq!(why.exit_status(), 2, "{said}");
+            assert!(said.starts_with(&format!("file f.toml, line {line}: ")) && said.contains(says), "{said}");
+        }
+        let twice = format!("{CWA}\n[[curve]]\nbalancer = \"cwa\"\ntopology = \"hypercube:3\"\nloads = \"uniform:mean={{x}}\"\nat = [7]\n");
+        for (text, says) in [
+            (twice.as_str(), "line 11: the curve has the name of the one in line 5: 'cwa, hypercube:3'; give one of them another"),
+            (&CWA.replace("[5, 20]", "[5, 20, 5]"), "line 9: at: 5 is there twice"),
+            (&CWA.replace("cases = 5", "log_x = true").replace("[5, 20]", "[0, 20]"), "line 9: at: 0 has no place on a logarithmic axis"),
+        ] {
+            let said = parse("f.toml", text).err().unwrap().to_string();
+            assert!(said.contains(says), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_another_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("loads");
+        let text = CWA.replace("uniform:mean={x}", &format!("from:{}", file.display()));
+        let name = |loads: &str| {
+            std::fs::write(&file, loads).unwrap();
+            parse("f.toml", &text).unwrap().jobs[0].name.clone()
+        };
+        let [first, same, other] = ["1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\n8\n", "2\n2\n3\n4\n5\n6\n7\n8\n"].map(name);
+        assert!(first == same && first != other, "{first} {other}");
+    }
+
+    #[test]
+    fn a_point_without_a_case_that_counts_is_left_out() {
+        // On one node there is nothing to move.
+        let text = CWA.replace("hypercube:3", "hypercube:{x}").replace("mean={x}", "mean=5").replace("[5, 20]", "[0, 2]");
+        let points = measure(Paper::Own, &parse("f.toml", &text).unwrap().jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
+        assert_eq!(points.0.iter().map(|point| point.x).collect::<Vec<_>>(), [2.0]);
     }
 
     #[test]

@@ -57,6 +57,19 @@ impl Launcher {
         Ok(Launcher { mpirun: mpirun.into(), program: program.into(), is_open_mpi })
     }
 
+    /// Balances four tasks on two ranks: whether it works at all is to be known before hours of simulation.
+    ///
+    /// # Errors
+    /// Wrong usage if that fails, with what the launcher says.
+    pub fn try_out(&self) -> Result<()> {
+        let arguments = ["balance", "--balancer", "direct", "--loads", "3,1"].map(OsString::from);
+        match self.records::<serde_json::Value>(2, &arguments) {
+            Ok(records) if !records.is_empty() => Ok(()),
+            Ok(_) => Err(Error::input("on-ranks", format!(": {} started 2 ranks, which printed nothing", self.mpirun.display()))),
+            Err(why) => Err(Error::input("on-ranks", format!(": {} cannot start ranks: {why}", self.mpirun.display()))),
+        }
+    }
+
     /// The records that this program writes on a number of ranks, a line each.
     ///
     /// # Errors
@@ -338,6 +351,19 @@ mod tests {
         let said = std::fs::read_to_string(said).unwrap();
         assert!(said.starts_with("--oversubscribe -n 2 equipoise compare --balancer psts --topology grid:2 "), "{said}");
         assert!(said.matches("--loads ").count() == 5 && said.ends_with("--output json\n"), "{said}");
+    }
+
+    #[test]
+    fn whether_ranks_can_be_started_is_known_beforehand() {
+        let folder = tempfile::tempdir().unwrap();
+        let tried = |script: &str| instead(folder.path(), script).try_out();
+        tried("echo \"{\\\"said\\\":\\\"$*\\\"}\"").unwrap();
+        for (script, says) in
+            [("echo 'no slots' >&2; exit 1", "cannot start ranks: on 2 real ranks: exit status: 1: no slots"), ("true", "printed nothing")]
+        {
+            let why = tried(script).err().unwrap();
+            assert!(why.exit_status() == 2 && why.to_string().contains(says), "{why}");
+        }
     }
 
     #[test]

@@ -100,6 +100,7 @@ fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
     let kept = Kept::open(&path).unwrap();
     let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
     measure(Paper::Wu, &jobs()[..7], &how, |_| {}).unwrap();
+    drop(kept);
     let kept = Kept::open(&path).unwrap();
     let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
     assert_eq!(how.left(Paper::Wu, &jobs()), 13);
@@ -109,6 +110,7 @@ fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
     told.sort_unstable();
     assert_eq!(told, (1..=13).collect::<Vec<_>>());
     // All of them are there: nothing is measured, also by jobs that could not.
+    drop(kept);
     let kept = Kept::open(&path).unwrap();
     let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
     let broken = |x: u32| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], |_, _| Err(Error::Failed("again".into())));

@@ -3,6 +3,7 @@
 use super::{Column, Tabular, Value};
 use crate::experiment::papers::claims::short;
 use crate::experiment::papers::{Judged, Point};
+use crate::report::printed::{PrintedRow, as_printed};
 use crate::report::reproduction::ClaimOfPage;
 
 impl Tabular for Point {
@@ -23,7 +24,7 @@ impl Tabular for Point {
             }),
             new("printed", |point| point.printed.csv())
                 .heading("paper")
-                .reads(|point| point.printed.map(short).unwrap_or_default())
+                .reads(|point| point.printed.map(as_printed).unwrap_or_default())
                 .when(|points| points.iter().any(|point| point.printed.is_some())),
             new("p", |point| point.p.csv()),
             new("agrees", |point| point.agrees.csv())
@@ -49,6 +50,17 @@ impl Tabular for Judged {
             new("reading", |judged| judged.reading.into()),
             new("why", |judged| judged.why.into()),
             new("as_recorded", |judged| judged.as_recorded.csv()),
+        ]
+    }
+}
+
+impl Tabular for PrintedRow {
+    fn columns() -> Vec<Column<PrintedRow>> {
+        vec![
+            Column::shown("where", |row: &PrintedRow| row.item.to_string()).left(),
+            Column::shown("what", |row: &PrintedRow| row.what.clone()).left(),
+            Column::shown("paper", |row: &PrintedRow| row.paper.clone()).left(),
+            Column::shown("ours", |row: &PrintedRow| row.ours.clone()).left(),
         ]
     }
 }

@@ -65,8 +65,8 @@ impl Place {
         }
     }
 
-    /// Whether it can be measured.
-    pub fn check<F: Fn(Error) -> (usize, Error)>(&self, wrong: &dyn Fn(Key) -> F) -> Result<(), (usize, Error)> {
+    /// Whether this can be measured of it, as far as that can be known without measuring.
+    pub fn check<F: Fn(Error) -> (usize, Error)>(&self, measured: &str, wrong: &dyn Fn(Key) -> F) -> Result<(), (usize, Error)> {
         let topology = self.topology().map_err(wrong(Key::Topology))?;
         self.network().map_err(wrong(Key::Network))?;
         let nodes = topology.nodes();
@@ -76,26 +76,51 @@ impl Place {
                 if let Some(objection) = balancer.entry.objection(&topology) {
                     return Err(wrong(Key::Who)(objection.into()));
                 }
+                if balancer.needs_places() {
+                    let why = format!("{}: it needs a place of each task, and loads have none", self.who);
+                    return Err(wrong(Key::Who)(Error::usage(why)));
+                }
                 let loads = LoadPattern::parse(&self.what).map_err(wrong(Key::What))?;
-                loads.draw(nodes, nodes, 0).map_err(wrong(Key::What))?;
+                let loads = loads.draw(nodes, nodes, 0).map_err(wrong(Key::What))?;
+                let is_of_moves = ["cost", "locality"].contains(&measured);
+                if is_of_moves && balancer.entry.name == "none" {
+                    return Err(wrong(Key::Who)(Error::usage(format!("{} moves nothing, so that it has no {measured}", self.who))));
+                }
+                if loads.iter().all(|load| *load == 0) && (is_of_moves || measured == "imbalance") {
+                    return Err(wrong(Key::What)(Error::usage(format!("loads {}: there are no tasks, and so no {measured}", self.what))));
+                }
             }
             Kind::Run => {
                 if let Some(workload) = independent::find(&self.what).transpose() {
-                    workload.map_err(wrong(Key::What))?;
+                    let workload = workload.map_err(wrong(Key::What))?;
                     schedule::independent::find(&self.who).map_err(wrong(Key::Who))?;
                     if topology != Topology::parse("complete", nodes).map_err(|why| wrong(Key::Topology)(why.into()))? {
                         let why =
                             format!("independent tasks go straight to any rank: the topology is complete:{nodes}, not {}", topology.name());
                         return Err(wrong(Key::Topology)(Error::usage(why)));
                     }
-                    return Ok(());
+                    let setting = independent::Setting { seed: 0, ranks: nodes, is_simulated: true };
+                    let problem = workload.problem(&setting).map_err(wrong(Key::What))?;
+                    return self.check_arrivals(measured, !problem.arrivals.is_empty()).map_err(wrong(Key::What));
                 }
                 let scheduler = schedule::find(&self.who).map_err(wrong(Key::Who))?;
                 if let Some(objection) = scheduler.objection(&topology) {
                     return Err(wrong(Key::Who)(objection.into()));
                 }
-                graphs::find(&self.what).map_err(wrong(Key::What))?;
+                let workload = graphs::find(&self.what).map_err(wrong(Key::What))?;
+                let setting = graphs::Setting { seed: 0, processors: nodes, is_simulated: true };
+                let prepared = workload.prepare(&setting).map_err(wrong(Key::What))?;
+                self.check_arrivals(measured, prepared.measured().is_some()).map_err(wrong(Key::What))?;
+                let overlay = Overlay::one_host(topology, nodes).map_err(|why| wrong(Key::Topology)(why.into()))?;
+                SchedulerContender::new(scheduler, overlay).map_err(wrong(Key::Who))?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_arrivals(&self, measured: &str, has_arrivals: bool) -> Result<()> {
+        if measured == "response" && !has_arrivals {
+            return Err(Error::usage(format!("workload {}: only what arrives over time has response times", self.what)));
         }
         Ok(())
     }
@@ -121,8 +146,8 @@ impl Place {
                 }
             }
         }
-        let none = || Error::Failed(format!("{name}: none of the cases ({cases}) has a {measured}"));
-        Ok(vec![Value::new(name, Mean::of(&samples).ok_or_else(none)?)])
+        // Where nothing is to be moved in any of the cases, the curve has no point.
+        Ok(Mean::of(&samples).map(|mean| Value::new(name, mean)).into_iter().collect())
     }
 
     fn run(&self, seed: u64) -> Result<RunRecord> {

@@ -172,6 +172,14 @@ fn migrating() -> Result<Vec<Value>> {
         plan.transfers.iter().filter(goes).map(|sent| sent.tasks).sum::<u64>()
     };
     let mut values = landings(&plan)?;
+    // The rows that get tasks: where the power of each node begins, as a part of the row's.
+    for (name, row, theirs) in [
+        ("part of row 1's power before", ROWS[0].clone(), [0.0, 0.15, 0.35, 0.6, 0.7, 0.75]),
+        ("part of row 3's power before", ROWS[2].clone(), [0.0, 0.25, 0.3, 0.5, 0.6, 0.9]),
+    ] {
+        let (before, power) = scanned(&POWERS[row])?;
+        values.extend(printed(name, parts(&before, power), &theirs, 0.01));
+    }
     for (name, node, unit, row, printed) in
         [("place of v22's unit 100", 7, 100, 0..6, 0.37), ("place of v26's unit 200", 11, 200, 12..18, 0.63)]
     {
