@@ -178,9 +178,9 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     let made = builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder);
     made.map_err(|why| {
-        // Without the name of the temporary file, which nobody has asked for.
-        let cause = why.get_ref().and_then(|inner| inner.source()).and_then(|cause| cause.downcast_ref::<io::Error>());
-        cause.and_then(io::Error::raw_os_error).map_or(why, io::Error::from_raw_os_error)
+        // Without the name of the temporary file, which nobody has asked for; the library puts it behind the system's words.
+        let said = why.to_string();
+        io::Error::new(why.kind(), said.split(" at path ").next().unwrap_or(&said).to_string())
     })
 }
 
