@@ -222,6 +222,10 @@ const WRONG: &[(&str, &str)] = &[
     ("run --sim 3 --workload costs:file=tests/vectors/sash_6x3.txt,optimum=/no/table", "optimum=/no/table: the file cannot be read"),
     ("run --sim 4 --workload costs:file=/dev/zero", "/dev/zero: the file cannot be read: it is neither a regular file nor a pipe"),
     ("run --sim 2 --speeds 1,0.000001 --workload costs:tasks=100,mu_cp=1000000", "cannot be counted"),
+    (
+        "run --sim 2 --workload mandelbrot:width=8,height=8,picture=/no/such/folder/file",
+        "picture=/no/such/folder/file: it cannot be written: No such file",
+    ),
     ("run --sim 4 --workload loop:file=/dev/zero", "neither a regular file nor a pipe"),
     ("run --sim 4 --workload spmm:file=/dev/zero", "neither a regular file nor a pipe"),
     ("balance --sim 4 --topology graph:/dev/zero", "neither a regular file nor a pipe"),

@@ -64,7 +64,7 @@ pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn Fn
 fn with_records(settings: &Settings, surveyed: &Surveyed, joined: Option<Joined>) -> Result<Prepared> {
     let others = joined.as_ref().map_or(&[][..], |joined| &joined.others);
     let mut past = past(settings, others)?;
-    let costs = costs(settings, &mut past)?;
+    let costs = costs(settings, &mut past, "--costs ")?;
     let mut joblog = settings.joblog.as_ref().map(|path| Joblog::open(path)).transpose()?;
     let report = settings.report.as_ref().map(|folder| {
         let refused = |why| Error::usage(format!("--report {}: it cannot be written to: {why}", names::shown(folder)));
@@ -150,11 +150,11 @@ pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     Ok(past)
 }
 
-/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run,
+/// Estimates; `option` is what named the file, as a sentence begins with it: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run,
 /// from which they are learnt by program and arguments.
-fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
+fn costs(settings: &Settings, past: &mut Past, option: &str) -> Result<HashMap<u64, f64>> {
     let Some(path) = &settings.costs else { return Ok(HashMap::new()) };
-    let unreadable = |why: io::Error| Error::usage(format!("--costs {}: it cannot be read: {why}", names::shown(path)));
+    let unreadable = |why: io::Error| Error::usage(format!("{option}{}: it cannot be read: {why}", names::shown(path)));
     if path.is_dir() {
         return past.learn(|other| other.read_folder(path)).map(|()| HashMap::new()).map_err(unreadable);
     }
@@ -174,7 +174,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
         };
         let (seq, cost) = entry.ok_or_else(|| {
             let why = "it must be a number of seconds, 0 or more, perhaps with the number of a task before it";
-            Error::usage(format!("--costs {}, line {}: {why}", names::shown(path), at + 1))
+            Error::usage(format!("{option}{}, line {}: {why}", names::shown(path), at + 1))
         })?;
         costs.insert(seq, cost);
     }
@@ -189,7 +189,7 @@ pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
     let mut settings = Settings::new(Origin::Commands { file: file.to_path_buf(), format: Format::Plain });
     settings.costs = journal.map(Path::to_path_buf);
     let mut past = Past::default();
-    let costs = costs(&settings, &mut past)?;
+    let costs = costs(&settings, &mut past, "journal=")?;
     let (mut list, mut times) = (open(&settings)?, Vec::new());
     while let Some(entry) = list.entry()? {
         let Entry::Task(task) = entry else {
@@ -278,7 +278,7 @@ mod tests {
         let (_file, mut settings) = list("a\nb\n");
         let device = Path::new("/dev/zero");
         settings.costs = Some(device.to_path_buf());
-        let why = costs(&settings, &mut Past::default()).unwrap_err().to_string();
+        let why = costs(&settings, &mut Past::default(), "--costs ").unwrap_err().to_string();
         assert_eq!(why, "--costs /dev/zero: it cannot be read: it is neither a regular file nor a pipe");
         for why in [foreign::read(&mut Past::default(), device).unwrap_err(), Past::default().read_file(device).unwrap_err()] {
             assert_eq!(why.to_string(), "it is neither a regular file nor a pipe");
@@ -292,7 +292,7 @@ mod tests {
         settings.costs = Some(costs_file.path().to_path_buf());
         let read = |text: &str| {
             std::fs::write(costs_file.path(), text).unwrap();
-            costs(&settings, &mut Past::default()).map_err(|why| why.to_string())
+            costs(&settings, &mut Past::default(), "--costs ").map_err(|why| why.to_string())
         };
         assert_eq!(read("# s\n1.5\n\n2\n").unwrap(), HashMap::from([(1, 1.5), (2, 2.0)]));
         assert_eq!(read("7 3\n2,1\n").unwrap(), HashMap::from([(7, 3.0), (2, 1.0)]));
@@ -300,7 +300,7 @@ mod tests {
             let log = format!("{}\n1\th\t1.0\t{runtime}\t0\t0\t0\t0\ta\n", record::PARALLEL);
             std::fs::write(costs_file.path(), log).unwrap();
             let mut past = Past::default();
-            costs(&settings, &mut past).unwrap();
+            costs(&settings, &mut past, "--costs ").unwrap();
             assert_eq!(past.learnt(b"a"), expected, "{runtime}");
         }
         for wrong in ["-1", "nan", "a 1", "1 2 3"] {

@@ -176,7 +176,12 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     prefix.push(path.file_name().unwrap_or_default());
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+    let made = builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder);
+    made.map_err(|why| {
+        // Without the name of the temporary file, which nobody has asked for; the library puts it behind the system's words.
+        let said = why.to_string();
+        io::Error::new(why.kind(), said.split(" at path ").next().unwrap_or(&said).to_string())
+    })
 }
 
 #[cfg(test)]
@@ -208,6 +213,12 @@ mod tests {
         dropped.write_all(b"some of it").unwrap();
         drop(dropped);
         assert_eq!(names(folder.path()), ["other", "to"]);
+    }
+
+    #[test]
+    fn a_refusal_names_no_temporary_file() {
+        let why = WholeFile::create(Path::new("/no/such/folder/file")).map(|_| ()).unwrap_err();
+        assert_eq!((why.kind(), why.to_string().contains("part")), (io::ErrorKind::NotFound, false), "{why}");
     }
 
     #[test]

@@ -57,8 +57,15 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
         return Err(options.conflict("picture needs a value, the name of a file"));
     }
     let picture = Picture { width: width as u32, height: height as u32, limit: limit as u32, centre: (x, y), span };
-    let drawn = picture.clone();
-    let mut make = Make::computing(options, ITERATION, move |_| Ok(Plan::Mandelbrot(picture.clone())));
+    let (drawn, to) = (picture.clone(), file.clone());
+    let mut make = Make::computing(options, ITERATION, move |_| {
+        // Said before anything is computed.
+        let refused = |file: &Path, why| {
+            Error::input("workload", format!(" mandelbrot: picture={}: it cannot be written: {why}", names::shown(file)))
+        };
+        to.as_deref().map_or(Ok(()), |file| WholeFile::create(file).map(|_| ()).map_err(|why| refused(file, why)))?;
+        Ok(Plan::Mandelbrot(picture.clone()))
+    });
     make.accept = Some(Box::new(move |products| drawn.accept(products, file.as_deref())));
     Ok(make)
 }
