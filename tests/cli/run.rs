@@ -116,7 +116,7 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn tables_records_and_traces_are_written() {
     let folder = tempfile::tempdir().unwrap();
-    let (table, timeline) = (folder.path().join("runs.csv"), folder.path().join("trace.json"));
+    let (table, timeline) = (folder.path().join("table.csv"), folder.path().join("trace.json"));
     let command = "run --sim 4 --compare steal,random --workload queens:n=6 --output json";
     let shown = lines(&format!("{command} --csv {} --trace {} --report {}", table.display(), timeline.display(), folder.path().display()));
     let csv = std::fs::read_to_string(&table).unwrap();

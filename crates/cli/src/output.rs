@@ -103,9 +103,13 @@ impl Files {
     /// Wrong usage if one of them is not possible.
     pub fn create(csv: Option<&PathBuf>, report: Option<&PathBuf>, trace: Option<&PathBuf>) -> Result<Files> {
         let in_folder = report.map(|folder| of_report(folder));
-        let in_folder = in_folder.iter().flatten().map(|path| ("--report", path.as_path()));
-        let single = [("--csv", csv), ("--trace", trace)].into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
-        check_distinct(&single.chain(in_folder).collect::<Vec<_>>())?;
+        let in_folder: Vec<_> = in_folder.iter().flatten().map(|path| ("--report", path.as_path())).collect();
+        let csv_named = csv.map(|path| ("--csv", path.as_path()));
+        let trace_named = trace.map(|path| ("--trace", path.as_path()));
+        // The table of the report is the one of --csv, so that the two may be one file.
+        let (table, others) = in_folder.split_at(in_folder.len().min(1));
+        check_distinct(&csv_named.into_iter().chain(trace_named).chain(others.iter().copied()).collect::<Vec<_>>())?;
+        check_distinct(&trace_named.into_iter().chain(table.iter().copied()).collect::<Vec<_>>())?;
         let csv = csv.map(|path| Target::create("--csv", path)).transpose()?;
         let report = report.map(|folder| Report::create(folder)).transpose()?;
         let trace = trace.map(|path| Target::create("--trace", path)).transpose()?;
