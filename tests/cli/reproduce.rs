@@ -167,7 +167,7 @@ fn two_options_do_not_name_one_file() {
     // Devices take all.
     assert_eq!(reproduce("wu --example 1 --csv /dev/null --claims /dev/null").0, 0);
     // So do other commands.
-    let compare = format!("compare --sim 2 --report {place}/page --csv {place}/page/table.csv");
+    let compare = format!("compare --sim 2 --report {place}/page --csv {place}/page/records.jsonl");
     let output = Command::cargo_bin("equipoise").unwrap().args(compare.split(' ')).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && errors.contains("--csv and --report: both name the file"), "{errors}");
