@@ -23,13 +23,16 @@ impl Rules {
     /// The reading that is nearest to the paper's figures: 4 of its 9 crossovers are equal, 8 within one.
     pub const R1: Rules = Rules { ties: Ties::Deeper, choice: Choice::Deepest, window: 1, most: 1000, v: CYCLE };
 
+    /// The text's words: the head of the queue is taken, the older of two equal nodes expanded.
+    pub const LITERAL: Rules = Rules { ties: Ties::Older, choice: Choice::Head, ..Rules::R1 };
+
     /// The reading of this name, if there is one.
     pub fn named(name: &str) -> Option<Rules> {
         let r1 = Rules::R1;
         Some(match name {
             "r1" => r1,
             "r1b" => Rules { most: 5, v: 0, ..r1 },
-            "r2" | "literal" => Rules { ties: Ties::Older, choice: Choice::Head, ..r1 },
+            "r2" | "literal" => Rules::LITERAL,
             "r2d" => Rules { choice: Choice::Head, ..r1 },
             "r3" => Rules { most: 1, v: 0, ..r1 },
             "r4" => Rules { window: usize::MAX, most: 1, v: 0, ..r1 },

@@ -185,6 +185,14 @@ impl GraphStream {
         let records = run::run(&mut World::simulated(nodes, model), &spec, |_, _, _| {})?;
         records.into_iter().next().ok_or_else(|| Error::Failed(format!("{scheduler}: nothing was recorded")))
     }
+
+    /// What was drawn for the graphs that count: by how much the time since the last arrival and the graph's total time are above their means, in these.
+    pub fn draws(&self, seed: u64) -> impl Iterator<Item = [f64; 2]> {
+        let graphs = u64::from(self.graphs);
+        let warm_up = graphs::usual_warm_up(self.utilisation, graphs);
+        let counting = graphs::Draws::new(seed).skip(warm_up as usize).take(self.graphs as usize);
+        counting.map(|draws| draws.map(|drawn| drawn - 1.0))
+    }
 }
 
 impl AhmadCase {
@@ -219,6 +227,28 @@ impl AhmadCase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn draws_are_those_of_the_graphs_that_count() {
+        let stream = GraphStream { dimension: 4, levels: 2, children: 2, utilisation: 0.5, rate: 20, graphs: 200 };
+        let record = stream.run("hierarchical", 3, false).unwrap();
+        let draws: Vec<[f64; 2]> = stream.draws(3).collect();
+        assert_eq!((record.graphs.len(), draws.len()), (200, 200));
+        // Eight graphs a unit of time arrive.
+        let ticks = record.unit_seconds * 1e9 / 8.0;
+        for (pair, drawn) in record.graphs.windows(2).zip(&draws[1..]) {
+            let gap = (pair[1].submitted - pair[0].submitted) as f64 / ticks;
+            assert!((gap - drawn[0] - 1.0).abs() < 1e-6, "{pair:?}: {drawn:?}");
+        }
+        // No graph is answered before its tasks on the longest way have ended: a third of its work, as its levels are three.
+        assert!(
+            record
+                .graphs
+                .iter()
+                .zip(&draws)
+                .all(|(graph, drawn)| { graph.response() as f64 / ticks / 8.0 > (drawn[1] + 1.0) / 7.0 - 1e-6 })
+        );
+    }
 
     #[test]
     fn limits_and_a_line_of_the_table_hold_with_few_graphs() {

@@ -139,3 +139,123 @@ fn what_can_be_measured_is_said_in_words() {
     assert_eq!(in_words(Vec::new()), "");
     assert!(Paper::ALL.iter().all(|paper| !paper.items().is_empty()));
 }
+
+/// Points of one item that were measured so: curve, place, mean.
+fn points_of(paper: Paper, item: Item, values: &[(&str, f64, Mean)]) -> Points {
+    let job = |(curve, x, mean): &(&str, f64, Mean)| {
+        let (curve, mean) = ((*curve).to_string(), *mean);
+        Job::new(item, curve.clone(), *x, [1, 1], move |_, _| Ok(vec![Value::new(curve.clone(), mean)]))
+    };
+    let jobs: Vec<Job> = values.iter().map(job).collect();
+    measure(paper, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap()
+}
+
+/// What points say to a claim.
+fn decision(paper: Paper, claim: &str, points: &Points) -> Decision {
+    let claim = paper.study().claims.into_iter().find(|one| one.id == claim).unwrap();
+    (claim.judge)(points).unwrap().holds
+}
+
+/// A mean of many cases with a small error.
+fn sharp(value: f64) -> Mean {
+    Mean { value, error: 0.001, freedom: 40.0, cases: 41 }
+}
+
+/// Curves over numbers of nodes.
+fn over_nodes(curves: &[(&'static str, [f64; 6])]) -> Vec<(&'static str, f64, Mean)> {
+    let nodes = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+    curves.iter().flat_map(|(name, values)| nodes.into_iter().zip(values).map(|(x, value)| (*name, x, sharp(*value)))).collect()
+}
+
+#[test]
+fn what_decreases_with_the_nodes_does_so_at_every_number_and_may_fail() {
+    let (falling, rising) = ([6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let between = [6.0, 7.0, 4.0, 3.0, 2.0, 1.0];
+    for (claim, item, curves) in [
+        ("psts-figure-4", Item::Figure(4), &["dim = 1"][..]),
+        ("psts-figure-6", Item::Figure(6), &["speed-up"][..]),
+        ("psts-figure-6-arrivals", Item::Figure(6), &["arrivals over time, uniform sizes", "arrivals over time, Poisson sizes"][..]),
+    ] {
+        let of = |values: [f64; 6]| {
+            let all: Vec<(&'static str, [f64; 6])> = curves.iter().map(|curve| (*curve, values)).collect();
+            decision(Paper::Psts, claim, &points_of(Paper::Psts, item, &over_nodes(&all)))
+        };
+        assert_eq!([of(falling), of(rising), of(between)], [Decision::Yes, Decision::No, Decision::No], "{claim}");
+    }
+    // The table falls before it rises.
+    let table =
+        |values| decision(Paper::Psts, "psts-table-6-rise", &points_of(Paper::Psts, Item::Table(6), &over_nodes(&[("d = 1", values)])));
+    assert_eq!([table([3.0, 2.0, 1.0, 4.0, 5.0, 6.0]), table(rising)], [Decision::Yes, Decision::No]);
+}
+
+#[test]
+fn a_task_that_migrates_twice_or_leaves_its_region_is_against_the_claim() {
+    let of = |claim, what: &str, hierarchical: [f64; 2], distributed: [f64; 2]| {
+        let names = ["hierarchical", "distributed"].map(|strategy| format!("{what}, {strategy}"));
+        let values: Vec<(&str, f64, Mean)> = names
+            .iter()
+            .zip([hierarchical, distributed])
+            .flat_map(|(name, values)| [0.5, 0.8].into_iter().zip(values).map(|(x, value)| (name.as_str(), x, Mean::exact(value))))
+            .collect();
+        decision(Paper::Hierarchical, claim, &points_of(Paper::Hierarchical, Item::Section(4), &values))
+    };
+    let migrations = |ours, theirs| of("hierarchical-migrations", "most migrations of a task", ours, theirs);
+    assert_eq!(migrations([1.0, 1.0], [4.0, 9.0]), Decision::Yes);
+    // A mean below 1 is not enough, and the baseline must be another.
+    assert_eq!([migrations([1.0, 2.0], [4.0, 9.0]), migrations([1.0, 1.0], [1.0, 9.0])], [Decision::No, Decision::No]);
+    let astray = |ours| of("hierarchical-sphere", "tasks outside their parents' regions", ours, [700.0, 900.0]);
+    assert_eq!([astray([0.0, 0.0]), astray([0.0, 1.0])], [Decision::Yes, Decision::No]);
+}
+
+#[test]
+fn substantially_is_the_same_wherever_it_is_said_and_strategies_are_compared_pair_by_pair() {
+    // Means that say nothing of each other, but whose difference on the same graphs is known well.
+    let wide = |value| Mean { error: 0.2, ..sharp(value) };
+    let points = |ours: f64, theirs: f64| {
+        let loads = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+        let at = |x| {
+            [("hierarchical", x, wide(ours)), ("distributed", x, wide(theirs)), ("distributed less hierarchical", x, sharp(theirs - ours))]
+        };
+        points_of(Paper::Hierarchical, Item::Figure(6), &loads.into_iter().flat_map(at).collect::<Vec<_>>())
+    };
+    for claim in ["hierarchical-figure-6", "hierarchical-figure-6-high"] {
+        let of = |ours, theirs| decision(Paper::Hierarchical, claim, &points(ours, theirs));
+        assert_eq!([of(1.0, 2.0), of(1.0, 1.1), of(1.0, 1.3)], [Decision::Yes, Decision::No, Decision::Open], "{claim}");
+    }
+    let slightly = |ours: f64, theirs: f64| {
+        let at = |x| {
+            let name = |strategy: &str| format!("{strategy}, load 0.5");
+            [
+                (name("hierarchical"), x, wide(ours)),
+                (name("distributed"), x, wide(theirs)),
+                (name("distributed less hierarchical"), x, sharp(theirs - ours)),
+            ]
+        };
+        let values: Vec<_> = (1..=9).map(f64::from).flat_map(at).collect();
+        let values: Vec<(&str, f64, Mean)> = values.iter().map(|(name, x, mean)| (name.as_str(), *x, *mean)).collect();
+        decision(Paper::Hierarchical, "hierarchical-figure-11-better", &points_of(Paper::Hierarchical, Item::Figure(11), &values))
+    };
+    assert_eq!([slightly(1.05, 1.02), slightly(1.0, 1.02), slightly(1.3, 1.02)], [Decision::Yes, Decision::No, Decision::No]);
+}
+
+/// With the fewest cases most is open, and nothing is the contrary of what many cases say.
+#[test]
+fn few_cases_contradict_no_record() {
+    let records = Records::built_in().unwrap();
+    let seeds = if cfg!(debug_assertions) { 1..=1 } else { 1..=5 };
+    for (paper, items, efforts) in [
+        (Paper::Wu, vec![Item::Figure(14), Item::Figure(15), Item::Table(1), Item::Section(4)], vec![2, 5, 12]),
+        (Paper::Psts, [4, 5, 6].map(Item::Figure).into_iter().chain([6, 7].map(Item::Table)).collect(), vec![2, 4]),
+        (Paper::Sash, vec![Item::Figure(2), Item::Figure(6), Item::Section(3)], vec![2]),
+        (Paper::Hierarchical, vec![Item::Figure(9)], vec![60]),
+    ] {
+        let study = paper.study();
+        let jobs: Vec<Job> = study.jobs.into_iter().filter(|job| items.contains(&job.item)).collect();
+        for (seed, cases) in seeds.clone().flat_map(|seed| efforts.iter().map(move |cases| (seed, *cases))) {
+            let points = measure(paper, &jobs, &Measuring::new(Effort::Cases(cases), seed), |_| {}).unwrap();
+            let wrong: Vec<Judged> =
+                judge(paper, &study.claims, &points, &records).unwrap().into_iter().filter(|judged| !judged.as_recorded).collect();
+            assert!(wrong.is_empty(), "{}, {cases} cases, seed {seed}: {wrong:#?}", paper.name());
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::workload::independent::REAL_CYCLE;
 use equipoise::error::{Error, Result};
 use equipoise::node::Ticks;
 use equipoise::schedule::independent::{Figures, IndependentResult};
-use equipoise::schedule::{NodeReport, Region, RunResult, Summary};
+use equipoise::schedule::{Graph, NodeReport, Region, RunResult, Summary};
 use equipoise::topology::{NodeId, RankId};
 
 /// A workload under one scheduler. Serialised, it is a line of `run --output json`. Times are in units of
@@ -91,6 +91,9 @@ pub struct RunRecord {
     /// Place in the list of the simplest schedulers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
+    /// The graphs of a stream that count, numbered from 0 in the order of their submission.
+    #[serde(skip)]
+    pub graphs: Vec<Graph>,
     /// Trace of each node; empty unless requested.
     #[serde(skip)]
     pub timeline: Vec<NodeTimeline>,
@@ -153,7 +156,9 @@ impl RunRecord {
             }
             None => None,
         };
-        let responses = Responses::of(&course.graphs, &(0..course.counting), course.unit);
+        let mut graphs = course.graphs;
+        graphs.sort_unstable_by_key(|graph| graph.number);
+        let responses = Responses::of(&graphs, &(0..course.counting), course.unit);
         Ok(RunRecord {
             scheduler: contender.scheduler.name.clone(),
             workload: spec.workload.name.clone(),
@@ -191,6 +196,7 @@ impl RunRecord {
             overload: course.overload,
             interrupted: None,
             simplicity: contender.scheduler.entry.simplicity(),
+            graphs,
             timeline: nodes
                 .into_iter()
                 .filter(|node| !node.trace.is_empty())
@@ -296,6 +302,7 @@ impl RunRecord {
             interrupted: None,
             scheduling: Some(scheduling),
             simplicity: scheduler.entry.simplicity(),
+            graphs: Vec::new(),
             timeline: Vec::new(),
         })
     }

@@ -58,6 +58,7 @@ pub use primes::Primes;
 pub use puzzle::Puzzle;
 pub use queens::Queens;
 pub use romberg::Romberg;
+pub use tree::stream::{Draws, usual_warm_up};
 pub use tree::{Cost, Growth, Submission, TaskTrees};
 pub use uts::{Kind, Shape, Tally, Tree, Uts};
 

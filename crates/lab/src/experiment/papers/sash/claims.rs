@@ -1,11 +1,15 @@
 //! What Hamidzadeh, Lilja and Atif 1995 say, judged.
 
-use super::super::claims::{Claim, Finding, against, number};
+use super::super::claims::{Claim, Finding, against, number, short};
 use super::super::evidence::{Decision, LEVEL, all_above, all_below};
 use super::super::{Item, Point, Points};
 
 /// The curve of how much longer SASH takes than DSS, in parts.
 pub const LONGER: &str = "sash over dss, less 1";
+
+/// Per cent of phases that cost more than they must, and by how much at most in longest tasks; the reading comes after it.
+pub const PHASES_ABOVE: &str = "per cent of phases above their optimum";
+pub const FURTHEST: &str = "longest tasks above it at most";
 
 const R1: &str = "SASH is read as r1";
 
@@ -70,6 +74,26 @@ pub(super) fn all() -> Vec<Claim> {
             ..CLAIM
         },
         Claim {
+            id: "sash-phase",
+            place: "section 3",
+            items: &[Item::Section(3)],
+            says: "SASH is optimal within a phase",
+            reading: "r1, which takes the deepest partial schedule when the time is over; the cost, which is the latest end of any worker, of the tasks that a phase schedules, against the least of all their assignments; 4 processors, figure 8's matrices",
+            why: "the deepest partial schedule need not be the cheapest one; nor is the head of the queue (the next line)",
+            judge: |points| phases(points, "r1"),
+            ..CLAIM
+        },
+        Claim {
+            id: "sash-phase-literal",
+            place: "section 3",
+            items: &[Item::Section(3)],
+            says: "SASH is optimal within a phase",
+            reading: "literal: a phase takes the head of the queue, as the text has it; otherwise as in the line before",
+            why: "a search that goes on past every depth expands the cheapest schedule of some tasks, so that only longer ones that come of it are left in the queue; its head may be a dearer schedule of the same tasks",
+            judge: |points| phases(points, "literal"),
+            ..CLAIM
+        },
+        Claim {
             id: "sash-optimality",
             place: "section 3",
             items: &[Item::Section(3)],
@@ -93,6 +117,15 @@ pub(super) fn all() -> Vec<Claim> {
         },
     ]);
     claims
+}
+
+/// Whether no phase under a reading cost more than its optimum.
+fn phases(points: &Points, reading: &str) -> Option<Finding> {
+    let one = |what: &str| points.of(Item::Section(3)).into_iter().find(|point| point.curve == format!("{what}, {reading}"));
+    let (compared, above, furthest) = (one("phases")?, one(PHASES_ABOVE)?, one(FURTHEST)?);
+    let holds = if compared.value == 0.0 { Decision::Open } else { Decision::of(above.value == 0.0) };
+    let ours = format!("{} % of {} phases above, by {} longest tasks at most", short(above.value), compared.value, short(furthest.value));
+    Finding::new(holds, &[above], ours)
 }
 
 const ALL: &[Item] = &[

@@ -138,10 +138,11 @@ fn properties() -> Vec<Claim> {
         Claim {
             id: "wu-theorem-3",
             place: "section 4, theorem 3",
-            says: "TWA needs the fewest task-hops",
+            says: "TWA needs the fewest task-hops and the fewest communications",
             number: "0 above the fewest",
             judge: |points| {
-                let above = worst(points, &WALKS[..1], "task-hops above the fewest");
+                let above =
+                    ["task-hops above the fewest", "communications above the fewest"].map(|what| worst(points, &WALKS[..1], what)).concat();
                 Finding::new(Decision::of(above.iter().all(|point| point.value == 0.0)), &above, numbers(&above))
             },
             ..section

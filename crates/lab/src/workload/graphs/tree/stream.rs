@@ -65,11 +65,16 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
     let cost = Cost::parse(options)?;
     Ok(Make::new(options, move |setting| {
         let graphs = graphs.unwrap_or(if setting.is_simulated { 10_000 } else { 500 });
-        let warm_up = warm_up.unwrap_or((if utilisation < 0.8 { 12_000 } else { 20_000 }).min(graphs / 5));
+        let warm_up = warm_up.unwrap_or(usual_warm_up(utilisation, graphs));
         let piggyback = piggyback.unwrap_or(!setting.is_simulated);
         let stream = Stream { setting: *setting, utilisation, rate, contention, piggyback, graphs, warm_up, unit };
         Ok(Prepared::new(TaskTrees { growth, cost, submission: Submission::Stream(stream), style: None }))
     }))
+}
+
+/// Graphs that come before those that count, unless the workload says otherwise.
+pub fn usual_warm_up(utilisation: f64, graphs: u64) -> u64 {
+    (if utilisation < 0.8 { 12_000 } else { 20_000 }).min(graphs / 5)
 }
 
 /// Maximum number of tasks of a graph, and of graphs of a run.
@@ -126,12 +131,37 @@ impl Stream {
     }
 }
 
+/// What is drawn for the graphs of a stream, one after the other, from its seed: the time since the last arrival, in mean such times, and the graph's
+/// total time, in units. Both are exponential with mean 1, and the same under every scheduler.
+pub struct Draws {
+    arrivals: ChaCha8Rng,
+    times: ChaCha8Rng,
+}
+
+impl Draws {
+    pub fn new(seed: u64) -> Draws {
+        let drawn_from = |number| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(number);
+            rng
+        };
+        Draws { arrivals: drawn_from(ARRIVALS_STREAM), times: drawn_from(TIMES_STREAM) }
+    }
+}
+
+impl Iterator for Draws {
+    type Item = [f64; 2];
+
+    fn next(&mut self) -> Option<[f64; 2]> {
+        Some([exponential(&mut self.arrivals), exponential(&mut self.times)])
+    }
+}
+
 /// Arrivals of the graphs of a stream, in order.
 pub(super) struct Arrivals {
     stream: Stream,
     growth: Growth,
-    arrivals: ChaCha8Rng,
-    times: ChaCha8Rng,
+    draws: Draws,
     shapes: ChaCha8Rng,
     /// In units.
     now: f64,
@@ -144,14 +174,9 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     pub(super) fn new(stream: Stream, growth: Growth) -> Arrivals {
-        let drawn_from = |number| {
-            let mut rng = ChaCha8Rng::seed_from_u64(stream.setting.seed);
-            rng.set_stream(number);
-            rng
-        };
-        let (arrivals, times) = (drawn_from(ARRIVALS_STREAM), drawn_from(TIMES_STREAM));
+        let draws = Draws::new(stream.setting.seed);
         let (shapes, unanswered) = (keys(&stream.setting), stream.graphs);
-        Arrivals { stream, growth, arrivals, times, shapes, now: 0.0, arrived: 0, answered: 0, unanswered, overloaded: false }
+        Arrivals { stream, growth, draws, shapes, now: 0.0, arrived: 0, answered: 0, unanswered, overloaded: false }
     }
 }
 
@@ -172,8 +197,9 @@ impl Source<TaskTrees> for Arrivals {
         }
         self.arrived += 1;
         let unit = self.stream.unit as f64;
-        self.now += exponential(&mut self.arrivals) / (f64::from(self.stream.setting.processors) * self.stream.utilisation);
-        let (key, total) = (self.shapes.random(), exponential(&mut self.times));
+        let [gap, total] = self.draws.next()?;
+        self.now += gap / (f64::from(self.stream.setting.processors) * self.stream.utilisation);
+        let key = self.shapes.random();
         let size = self.growth.size(key, MOST_TASKS).unwrap_or(MOST_TASKS);
         let ticks = (total * unit / size as f64).round() as Ticks;
         Some(((self.now * unit).round() as Ticks, Grown { key, level: 0, ticks }))
