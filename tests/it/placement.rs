@@ -76,8 +76,9 @@ fn no_more_than_by_slot(cases: impl IntoIterator<Item = (u32, u32, u64, u64)>) {
             let by_hosts = bytes(&blocks, PlacementRule::Hosts);
             assert!(by_hosts <= by_slot, "{ranks} ranks on {hosts} hosts, seed {seed}: {by_hosts} by hosts, {by_slot} by slot");
             if ranks % hosts == 0 {
-                // Then it does not matter how the ranks are numbered.
-                assert_eq!(bytes(&cyclic, PlacementRule::Hosts), by_hosts);
+                // Then it does not matter how the ranks are numbered, except for the lengths of the tasks' numbers.
+                let of_cyclic = bytes(&cyclic, PlacementRule::Hosts);
+                assert!(of_cyclic.abs_diff(by_hosts) <= by_hosts / 20, "{of_cyclic} and {by_hosts}");
             }
             of_cyclic.push(by_hosts as f64 / bytes(&cyclic, PlacementRule::Identity) as f64);
         }
