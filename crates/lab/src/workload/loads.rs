@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn lists_must_fit_the_topology() {
         assert_eq!(parse("3,0,7").draw(3, 2, 1).unwrap(), [3, 0, 7]);
-        assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "loads: 3 numbers for the 8 nodes of the topology");
+        assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "loads: 3 numbers for the 8 ranks");
         assert_eq!(refusal(parse("3,0,7").draw(8, 6, 1)), "loads: 3 numbers for the 6 ranks or the 8 nodes of the topology");
         assert_eq!(parse("3,0,7").draw(4, 3, 1).unwrap(), [3, 0, 7, 0]);
         assert_eq!(parse("3,0,7,2").draw(4, 3, 1).unwrap(), [3, 0, 7, 2]);
@@ -320,13 +320,13 @@ mod tests {
         let file = testing::file("1 2\n3");
         let at = format!("@{}", file.display());
         assert_eq!(parse(&at).draw(3, 1, 1).unwrap(), [1, 2, 3]);
-        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("loads {at}: 3 numbers for the 4 nodes of the topology"));
+        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("loads {at}: 3 numbers for the 4 ranks"));
     }
 
     #[test]
     fn sums_beyond_64_bits_are_refused() {
         let most = u64::MAX;
-        assert!(refusal(parse("uniform:mean=9223372036854775807").draw(4, 3, 1)).contains("the tasks of 3 nodes together"));
+        assert!(refusal(parse("uniform:mean=9223372036854775807").draw(4, 3, 1)).contains("the tasks of 3 ranks together"));
         assert!(refusal(parse("poisson:mean=1e19").draw(4, 4, 1)).contains("beyond 2^64 - 1"));
         assert!(refusal(parse(&format!("sparse:p=1,max={most}")).draw(64, 64, 1)).contains("beyond 2^64 - 1"));
         assert_eq!(parse(&format!("hot:total={most}")).draw(3, 2, 1).unwrap(), [most, 0, 0]);

@@ -172,11 +172,11 @@ mod tests {
             ("1,2,3", "powers: node 2 is virtual and must have power 0, not 3"),
             ("0,0,0", "powers: all powers are zero"),
             ("18446744073709551615,1,0", "powers: the sum of all powers is beyond 2^64 - 1"),
-            ("0.000000001,99999999999,0", "powers: the power 99999999999 of node 1 is too large for the smallest fraction"),
+            ("0.000000001,99999999999,0", "powers: the power 99999999999 of rank 1 is too large for the smallest fraction"),
         ] {
             assert_eq!(refusal(parse(text).draw(3, 2, 1)), why);
         }
-        assert_eq!(refusal(parse("1").draw(3, 3, 1)), "powers: 1 numbers for the 3 nodes of the topology");
+        assert_eq!(refusal(parse("1").draw(3, 3, 1)), "powers: 1 numbers for the 3 ranks");
         assert_eq!(parse("4,5").draw(3, 2, 1).unwrap().0.to_vec(), [4, 5, 0]);
     }
 

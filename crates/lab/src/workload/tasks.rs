@@ -206,7 +206,7 @@ mod tests {
         let tasks = InitialTasks::new(&[u64::MAX / 2], 16).unwrap();
         assert_eq!(
             tasks.queue(0).unwrap_err().to_string(),
-            format!("payload 16: there is no memory for the {} tasks of node 0", u64::MAX / 2)
+            format!("payload 16: there is no memory for the {} tasks of rank 0", u64::MAX / 2)
         );
     }
 
