@@ -11,7 +11,7 @@ use crate::assign::{self, Assignment, Problem};
 use crate::error::{Error, Result};
 use crate::load::{Place, Shares};
 use crate::node::Gathered;
-use crate::topology::{NodeId, RankId};
+use crate::topology::{NodeId, Placement, RankId};
 
 /// A phase by this rule, whatever the tasks.
 pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<()> {
@@ -36,7 +36,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<(
     // Step 2.
     phase.enter(Stage::Decision);
     if rule.by_place() {
-        check_places(rule.name(), &held)?;
+        check_places(rule.name(), &held, &node.overlay().placement)?;
     }
     let planned = held.derive(|held| Planned::new(phase, held, names.as_deref(), rule));
     drop((held, names));
@@ -91,13 +91,14 @@ fn no_links(name: &str) -> Error {
 }
 
 /// Every task needs its place.
-fn check_places(name: &str, held: &[Held]) -> Result<()> {
-    for (node, (rows, places)) in held.iter().enumerate() {
+fn check_places(name: &str, held: &[Held], placement: &Placement) -> Result<()> {
+    for (node, (rows, places)) in (0..).zip(held) {
         let (tasks, places) = (rows.iter().map(|(_, count)| count).sum::<u64>(), places.len() as u64);
         if places != tasks {
             let has = if places == 0 { "none".into() } else { places.to_string() };
             return Err(Error::usage(format!(
-                "balancer {name} needs a place (x,y,z) of each task: node {node} has {tasks} tasks that may move, and places of {has}"
+                "balancer {name} needs a place (x,y,z) of each task: rank {} has {tasks} tasks that may move, and places of {has}",
+                placement.rank_of(node)
             )));
         }
     }

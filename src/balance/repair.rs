@@ -1,8 +1,8 @@
 //! `NAME+refine`: what whole tasks leave after any balancer is repaired by pairs of ranks, without an all-gather.
 //!
 //! 1. The balancer runs.
-//! 2. In round k of a sweep rank i and the rank whose number differs in bit k tell each other what tasks they hold, and share them as
-//!    [`refine`](super::refine) does for two ranks: both compute the same, and each sends what the other one gets.
+//! 2. In round k of a sweep rank i and the rank whose number differs in bit k (in the second sweep: in bits k and k + 1) tell each other what tasks
+//!    they hold, and share them as [`refine`](super::refine) does for two ranks: both compute the same, and each sends what the other one gets.
 //!
 //! ```text
 //!   0 <-> 1   2 <-> 3   4 <-> 5      bit 0
@@ -10,7 +10,7 @@
 //!   0 <-----------> 4                bit 2; 1 <-> 5
 //! ```
 //!
-//! Cost: two sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
+//! Cost: three sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
 //!
 //! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either (with virtual nodes, which take no part, that is checked).
 //! Unit tasks are left as they are where the balancer is exact. It ends near the mean, and not at an optimum: pairs that never meet don't even out.
@@ -31,7 +31,7 @@ const PAIR: Tag = crate::node::tags::balance::PAIR;
 pub(super) const SUFFIX: &str = "+refine";
 
 /// Number of sweeps over all bits.
-const SWEEPS: u32 = 2;
+const SWEEPS: u32 = 3;
 
 pub(super) struct Repaired {
     walk: Chosen,
@@ -72,6 +72,11 @@ impl Balancer for Repaired {
     }
 }
 
+/// In what the numbers of the two ranks of a pair differ, by round. Where each pair of one bit is as even as it can be, others need not be.
+fn masks(bits: u32) -> impl Iterator<Item = u32> {
+    (0..SWEEPS).flat_map(move |sweep| (0..bits).map(move |bit| if sweep == 1 { 1 << bit | 1 << ((bit + 1) % bits) } else { 1 << bit }))
+}
+
 /// Step 2.
 async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
@@ -81,7 +86,7 @@ async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
         return Ok(());
     }
     let bits = ranks.next_power_of_two().ilog2();
-    for partner in (0..SWEEPS).flat_map(|_| (0..bits).map(|bit| me ^ (1 << bit))) {
+    for partner in masks(bits).map(|mask| me ^ mask) {
         if partner >= ranks || phase.powers().of(me) == 0 && phase.powers().of(partner) == 0 {
             continue;
         }
@@ -125,6 +130,12 @@ fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<Lot> {
 mod tests {
     use super::super::testing::Trial;
     use super::*;
+
+    #[test]
+    fn other_pairs_meet_in_the_second_sweep() {
+        assert!(masks(3).eq([1, 2, 4, 3, 6, 5, 1, 2, 4]));
+        assert!(masks(1).eq([1, 1, 1]) && masks(0).next().is_none());
+    }
 
     #[test]
     fn two_ranks_share_what_they_hold() {

@@ -243,6 +243,7 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --sim-hosts 2,block", "--sim-hosts"),
     ("balance --sim 2 --placement near", "--placement"),
     ("balance --sim 2 --timeout 0", "--timeout"),
+    ("balance --sim 2 --balancer rcb --loads 0,3", "rank 1 has 3 tasks that may move, and places of none"),
     ("balance --sim 2 --timeout NaN", "--timeout"),
     ("balance --sim 2 --timeout 1e-300", "--timeout"),
     ("balance --sim 1073741824", "--sim 1073741824"),

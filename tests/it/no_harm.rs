@@ -190,9 +190,13 @@ fn whole_tasks_of_real_runs_end_near_the_mean() {
         let best = greedy.min(kk).min(refine);
         assert!(refine <= 1.01 * best && both <= 1.01 * best, "{source}: {refine} and {both} against {best}");
         assert!(["direct", "optimal"].map(max_over_mean).iter().all(|after| *after <= 1.06), "{source}");
+        let mut far = Vec::new();
         for walk in ["twa", "cwa", "mwa", "kwa", "dem", "fos", "sos", "ops", "pslb", "psts", "tempered"] {
             let repaired = max_over_mean(&format!("{walk}+refine"));
-            assert!(repaired <= 1.05 * greedy, "{walk}+refine on {source}: {repaired} and by longest first {greedy}");
+            if repaired > 1.05 * greedy {
+                far.push((walk, repaired));
+            }
         }
+        assert!(far.is_empty(), "{far:?} on {source}, by longest first {greedy}");
     }
 }
