@@ -105,7 +105,9 @@ fn responses(strategies: &[(&str, &str)], stream: &GraphStream, name: &str, seed
         samples.push(second.iter().zip(first).map(|(second, first)| second - first).collect());
     }
     let curves = strategies.iter().map(|(_, curve)| *curve).chain([LONGER]);
-    let value = |(curve, samples): (&str, &Vec<f64>)| Some(Value::new(format!("{curve}{name}"), of_batches(samples, &draws)?));
+    let value = |(curve, samples): (&str, &Vec<f64>)| {
+        Some(Value::new(format!("{curve}{name}"), of_batches(samples, &draws)?).helper_if(curve == LONGER))
+    };
     let values: Option<Vec<Value>> = curves.zip(&samples).map(value).collect();
     values.ok_or_else(|| Error::Failed("no graph was answered".into()))
 }

@@ -263,6 +263,11 @@ impl Value {
     fn helper(self) -> Value {
         Value { is_helper: true, ..self }
     }
+
+    /// The same, as a helper where that holds.
+    fn helper_if(self, is_helper: bool) -> Value {
+        if is_helper { self.helper() } else { self }
+    }
 }
 
 /// A measured point.

@@ -136,7 +136,7 @@ fn by_dimension(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
 }
 
 fn named<const N: usize>(curves: [&str; N], samples: [Vec<f64>; N]) -> Result<Vec<Value>> {
-    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?));
+    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?).helper_if(curve == HIGHER));
     let values: Option<Vec<Value>> = curves.into_iter().zip(samples).map(value).collect();
     values.ok_or_else(|| Error::Failed("a mean needs a case at least".into()))
 }

@@ -239,6 +239,7 @@ fn substantially_is_the_same_wherever_it_is_said_and_strategies_are_compared_pai
 }
 
 /// With the fewest cases most is open, and nothing is the contrary of what many cases say.
+/// Streams of few graphs are another matter: they begin with an empty system, so that their means are those of less load.
 #[test]
 fn few_cases_contradict_no_record() {
     let records = Records::built_in().unwrap();
@@ -247,7 +248,6 @@ fn few_cases_contradict_no_record() {
         (Paper::Wu, vec![Item::Figure(14), Item::Figure(15), Item::Table(1), Item::Section(4)], vec![2, 5, 12]),
         (Paper::Psts, [4, 5, 6].map(Item::Figure).into_iter().chain([6, 7].map(Item::Table)).collect(), vec![2, 4]),
         (Paper::Sash, vec![Item::Figure(2), Item::Figure(6), Item::Section(3)], vec![2]),
-        (Paper::Hierarchical, vec![Item::Figure(9)], vec![60]),
     ] {
         let study = paper.study();
         let jobs: Vec<Job> = study.jobs.into_iter().filter(|job| items.contains(&job.item)).collect();

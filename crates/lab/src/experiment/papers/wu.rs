@@ -252,14 +252,6 @@ fn mean_of(samples: &[f64], name: &str) -> Result<Mean> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_fewest_communications_of_the_first_example_are_its_six_messages() {
-        let example = &EXAMPLES[0];
-        let tree = Topology::parse(example.topology, 9).unwrap();
-        assert_eq!(fewest_communications(&tree, example.loads, example.finals), 6);
-        assert_eq!(fewest_communications(&tree, example.finals, example.finals), 0);
-    }
-
     /// The text has what decides between 0.06 and 0.08: docs/papers.md.
     #[test]
     fn dems_cost_on_eight_nodes_is_the_published_one() {

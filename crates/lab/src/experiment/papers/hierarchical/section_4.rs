@@ -67,7 +67,7 @@ pub fn measured(stream: &GraphStream, seed: u64) -> Result<Vec<Value>> {
         let tasks = all[0].iter().map(|counts| counts.tasks).sum();
         for (curve, samples) in [(", hierarchical", &samples[0]), (", distributed", &samples[1]), (MORE, &less)] {
             let mean = Mean::of(samples).ok_or_else(|| Error::Failed("no stream was measured".into()))?;
-            values.push(Value::new(format!("{what}{curve}"), Mean { cases: tasks, ..mean }));
+            values.push(Value::new(format!("{what}{curve}"), Mean { cases: tasks, ..mean }).helper_if(curve == MORE));
         }
     }
     for ((_, curve), counts) in STRATEGIES.iter().zip(&all) {

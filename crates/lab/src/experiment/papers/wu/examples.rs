@@ -301,6 +301,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_fewest_communications_of_the_first_example_are_its_six_messages() {
+        let example = &EXAMPLES[0];
+        let tree = Topology::parse(example.topology, 9).unwrap();
+        assert_eq!(super::super::fewest_communications(&tree, example.loads, example.finals), 6);
+        assert_eq!(super::super::fewest_communications(&tree, example.finals, example.finals), 0);
+    }
+
+    #[test]
     fn every_printed_number_of_the_examples_is_ours() {
         let points = measure(Paper::Wu, &jobs(), &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
         let off: Vec<_> = points.0.iter().filter(|point| point.agrees != Some(true)).collect();
