@@ -12,7 +12,8 @@
 //!
 //! Cost: three sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
 //!
-//! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either (with virtual nodes, which take no part, that is checked).
+//! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either. What virtual nodes hold after the balancer stays with them, and
+//! counts for the rank that hosts them; that costs no message between ranks.
 //! Unit tasks are left as they are where the balancer is exact. It ends near the mean, and not at an optimum: pairs that never meet don't even out.
 //!
 //! Source: the rounds are those of dimension exchange (Cybenko 1989), with whole tasks.
@@ -26,6 +27,7 @@ use crate::node::Tag;
 use crate::topology::{NodeId, Overlay, Placement, Topology};
 
 const PAIR: Tag = crate::node::tags::balance::PAIR;
+const GUEST_LOAD: Tag = crate::node::tags::balance::GUEST_LOAD;
 
 /// Suffix of a balancer's name that asks for the repair.
 pub(super) const SUFFIX: &str = "+refine";
@@ -80,10 +82,17 @@ fn masks(bits: u32) -> impl Iterator<Item = u32> {
 /// Step 2.
 async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
-    let ranks = node.overlay().placement.ranks();
+    let placement = &node.overlay().placement;
+    let (ranks, rank) = (placement.ranks(), placement.rank_of(me));
     // The first nodes are the ranks' own.
     if me >= ranks {
+        node.send(placement.real_node_of(rank), GUEST_LOAD, &phase.load());
         return Ok(());
+    }
+    let mut of_guests = 0;
+    let guests = if placement.native() { Vec::new() } else { placement.nodes_on(rank).split_off(1) };
+    for guest in guests {
+        of_guests += node.receive::<u64>(guest, GUEST_LOAD).await?;
     }
     let bits = ranks.next_power_of_two().ilog2();
     for partner in masks(bits).map(|mask| me ^ mask) {
@@ -91,7 +100,7 @@ async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
             continue;
         }
         phase.enter(Stage::Information);
-        let mine = held(phase.mover.queue);
+        let mine = held(phase.mover.queue, of_guests);
         node.send(partner, PAIR, &mine);
         let theirs: Held = node.receive(partner, PAIR).await?;
         phase.enter(Stage::Decision);
@@ -110,11 +119,11 @@ async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A rank's tasks: weight and number of each row of those that may move, and the work of those that may not.
+/// A rank's tasks: weight and number of each row of those that may move, and the work of those that may not, virtual nodes' included.
 type Held = (Vec<(u64, u64)>, u64);
 
-fn held(queue: &WorkQueue) -> Held {
-    (queue.movable_rows(), queue.work() - queue.movable())
+fn held(queue: &WorkQueue, of_guests: u64) -> Held {
+    (queue.movable_rows(), queue.work() - queue.movable() + of_guests)
 }
 
 /// Tasks that go from one rank to the other, as positions among the sender's own tasks (node 0 is the first rank, node 1 the second).

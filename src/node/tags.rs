@@ -19,6 +19,7 @@ pub(crate) mod balance {
     pub const DEM_LOAD: Tag = Tag::new(0x0121, "dem load");
     pub const DIFFUSION_LOAD: Tag = Tag::new(0x0131, "load of a diffusion step");
     pub const PAIR: Tag = Tag::new(0x0135, "tasks of a pair's rank");
+    pub const GUEST_LOAD: Tag = Tag::new(0x0136, "load of a virtual node before a repair");
     pub const GOSSIP: Tag = Tag::new(0x0141, "gossip of light ranks");
     pub const OFFER: Tag = Tag::new(0x0142, "offers on their way");
     pub const ANSWER: Tag = Tag::new(0x0143, "answer to an offer");
@@ -128,6 +129,7 @@ mod tests {
                     b::DEM_LOAD,
                     b::DIFFUSION_LOAD,
                     b::PAIR,
+                    b::GUEST_LOAD,
                     b::GOSSIP,
                     b::OFFER,
                     b::ANSWER,
