@@ -104,7 +104,7 @@ impl Mean {
 
     /// The probability of such a value or a larger one if the true mean is `bound`: Student's, but never less than what the samples' number allows.
     /// Few samples may be near each other by chance, and all alike where others would not be. So it is at least 2^-n, the least of a sign test, and
-    /// [0.9](DIFFERING)^n where all n are alike; samples that are all on the bound say nothing of the mean's side. What is not random and equals the
+    /// 0.9^n where all n are alike; samples that are all on the bound say nothing of the mean's side. What is not random and equals the
     /// bound is not above it.
     pub fn above(&self, bound: f64) -> f64 {
         if self.is_exact() {
