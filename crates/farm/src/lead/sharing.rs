@@ -169,30 +169,35 @@ impl Lead {
         }
     }
 
-    /// Looks after what others hold if there is nothing else to do: all is read, or what was read waits for others.
+    /// Gives back what was taken in far ahead while this job was alone, and looks after what others hold if there is nothing else to do: all is read,
+    /// or what was read waits for others.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
         self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
-        self.give_back()?;
+        if self.draining || now < self.sharing.next_look {
+            return Ok(());
+        }
         let has_work = self.pool.ready() > 0 || (self.pool.waiting() == 0 && !self.out.is_empty());
         let is_reading = !self.is_read && self.sharing.is_behind();
-        if has_work || is_reading || self.draining || !self.sharing.is_waiting() || now < self.sharing.next_look {
+        let is_idle = !has_work && !is_reading && self.sharing.is_waiting();
+        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
+        let keep = 2 * self.window();
+        let is_far_ahead = self.pool.ready() > keep && !self.sharing.is_alone() && !self.settings.retry_failed;
+        if !is_idle && !is_far_ahead {
             return Ok(());
         }
         let began = Instant::now();
-        self.read_again()?;
+        // What is given back is looked at again in its turn, by this job, too.
+        if (is_far_ahead && self.give_back(keep)?) || is_idle {
+            self.read_again()?;
+        }
         // Long journals are read less often.
         self.sharing.next_look = now + LOOK.max(10.0 * began.elapsed().as_secs_f64());
         Ok(())
     }
 
-    /// Gives back blocks that were taken in while no other job was there, but for what keeps this one busy for a while.
-    fn give_back(&mut self) -> Result<()> {
-        let keep = 2 * self.window();
-        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
-        if self.draining || self.settings.retry_failed || self.sharing.is_alone() || self.pool.ready() <= keep {
-            return Ok(());
-        }
-        let Some(leases) = &mut self.sharing.leases else { return Ok(()) };
+    /// Gives back blocks of which nothing runs, but for about this many tasks. Returns false if there are none.
+    fn give_back(&mut self, keep: u64) -> Result<bool> {
+        let Some(leases) = &mut self.sharing.leases else { return Ok(false) };
         let (mut left, mut given) = (self.pool.ready(), BTreeSet::new());
         for (block, tasks) in leases.idle(self.pool.numbers()) {
             if left <= keep {
@@ -205,8 +210,7 @@ impl Lead {
         taken.iter().for_each(|(task, _)| self.sharing.taken.remove(task.seq));
         self.counts.read -= taken.len() as u64;
         given.iter().try_for_each(|block| leases.give_back(*block)).map_err(failed)?;
-        // They are looked at again in their turn, by this job, too.
-        if given.is_empty() { Ok(()) } else { self.read_again() }
+        Ok(!given.is_empty())
     }
 
     /// In a job that ends: begins to count what others have not finished.
