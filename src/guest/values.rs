@@ -88,7 +88,7 @@ impl WorldPlan<'_> {
     /// one by one, so this is the fastest way; the items given stay as they are. Otherwise like [`move_vec`](WorldPlan::move_vec). Collective.
     ///
     /// # Errors
-    /// Wrong usage on all ranks, if the items of one rank are not as many as in the plan, or a type's size differs between ranks.
+    /// Wrong usage on all ranks, if one rank has another number of items than in the plan, or a type's size differs between ranks.
     pub fn move_plain<T: bytemuck::Pod>(&self, items: &[T]) -> Result<Vec<T>> {
         self.carry_plain(Op::Move, items, self.plan.incoming())
     }

@@ -156,7 +156,7 @@ fn is_descriptor(path: &Path) -> bool {
 
 /// The file to which a path leads over symbolic links; that file may not be there. Descriptors are not followed.
 fn followed(path: &Path) -> io::Result<PathBuf> {
-    /// As many as the system follows.
+    /// The number that the system follows at most.
     const MOST_LINKS: usize = 40;
     let mut at = path.to_path_buf();
     for _ in 0..MOST_LINKS {

@@ -53,7 +53,7 @@ pub struct Mean {
     pub cases: u64,
 }
 
-/// Share of all cases that may differ from samples that are all alike: n samples would be alike with a probability of (1 - this)^n if so many of all
+/// Share of all cases that may differ from samples that are all alike: n samples would be alike with a probability of (1 - this)^n if this share of all
 /// cases differed, and with fewer the mean lies beyond a bound only if those that differ are more than ten times as far away as the bound.
 const DIFFERING: f64 = 0.1;
 
@@ -171,7 +171,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// So many times `a` less so many times `b`, which were measured on the same cases: with the error that follows from that of their difference there.
+/// `of_a * a - of_b * b`, where both were measured on the same cases: with the error that follows from that of their difference there.
 pub fn paired((a, of_a): (&Mean, f64), (b, of_b): (&Mean, f64), a_less_b: &Mean) -> Mean {
     let [a_square, b_square, difference] = [a, b, a_less_b].map(|mean| mean.error.powi(2));
     let square = of_a * (of_a - of_b) * a_square + of_b * (of_b - of_a) * b_square + of_a * of_b * difference;

@@ -259,15 +259,17 @@ impl Value {
         Value { printed: printed.map(judged), ..Value::new(curve, Mean::exact(value)) }
     }
 
-    /// The same as what only helps to judge a claim: it has another unit than the figure, which does not draw it.
-    fn helper(self) -> Value {
-        Value { is_helper: true, ..self }
-    }
-
-    /// The same, as a helper where that holds.
+    /// The same; a helper only serves to judge a claim: it has another unit than the figure, which does not draw it.
     fn helper_if(self, is_helper: bool) -> Value {
-        if is_helper { self.helper() } else { self }
+        Value { is_helper, ..self }
     }
+}
+
+/// The means of the samples of each curve, one of which may be a helper.
+fn named<const N: usize>(curves: [&str; N], samples: [Vec<f64>; N], helper: Option<&str>) -> Result<Vec<Value>> {
+    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?).helper_if(helper == Some(curve)));
+    let values: Option<Vec<Value>> = curves.into_iter().zip(samples).map(value).collect();
+    values.ok_or_else(|| Error::Failed("a mean needs a case at least".into()))
 }
 
 /// A measured point.

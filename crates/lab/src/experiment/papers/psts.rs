@@ -11,8 +11,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use super::super::wu1997::Bench;
-use super::evidence::Mean;
-use super::{Axes, Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value, named};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::load::Powers;
@@ -132,13 +131,7 @@ fn by_dimension(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
         let each = [outcome.elapsed as f64 / 1e6, hops.phase(&loads, false)?.elapsed as f64 / 1e6, f64::from(outcome.counts.chain)];
         samples.iter_mut().zip(each).for_each(|(list, sample)| list.push(sample));
     }
-    named(["ms on a switch", "ms from hop to hop", "steps"], samples)
-}
-
-fn named<const N: usize>(curves: [&str; N], samples: [Vec<f64>; N]) -> Result<Vec<Value>> {
-    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?).helper_if(curve == HIGHER));
-    let values: Option<Vec<Value>> = curves.into_iter().zip(samples).map(value).collect();
-    values.ok_or_else(|| Error::Failed("a mean needs a case at least".into()))
+    named(["ms on a switch", "ms from hop to hop", "steps"], samples, None)
 }
 
 /// How much higher the crossover is on a grid of more dimensions, with the same loads.
@@ -156,7 +149,7 @@ fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Resu
         let [line, high] = [0, 1].map(|which| samples[which].last().copied().unwrap_or(0.0));
         samples[2].push(high - line);
     }
-    named(["d = 1", "d > 1", HIGHER], samples)
+    named(["d = 1", "d > 1", HIGHER], samples, Some(HIGHER))
 }
 
 pub(super) fn pays_from(elapsed: u64, nodes: u32) -> f64 {
@@ -177,7 +170,7 @@ fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> 
     for case in 0..u64::from(cases) {
         samples.push(pays_from(bench.phase(&with_one_more(nodes, seed + case), false)?.elapsed, nodes));
     }
-    named(["d = 1"], [samples])
+    named(["d = 1"], [samples], None)
 }
 
 /// Time of a phase over 4,000 tasks, in milliseconds.
@@ -188,7 +181,7 @@ fn times(curve: &str, grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
     for case in 0..u64::from(cases) {
         samples.push(bench.phase(&scattered(nodes, seed + case), false)?.elapsed as f64 / 1e6);
     }
-    named([curve], [samples])
+    named([curve], [samples], None)
 }
 
 /// How much sooner 4,000 tasks end with a phase than where they were placed: nodes have powers from 1 to 10, and all tasks are there at the beginning.
@@ -204,7 +197,7 @@ fn speedup(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
         let after = judge::finishes(&outcome.finals, &listed).into_iter().fold(0.0, f64::max);
         samples.push(before / (after + outcome.elapsed as f64 / 1e9 / TASK_SECONDS));
     }
-    named(["speed-up"], [samples])
+    named(["speed-up"], [samples], None)
 }
 
 #[cfg(test)]

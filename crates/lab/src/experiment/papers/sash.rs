@@ -7,9 +7,9 @@ mod claims;
 
 use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure, LEAST, MOST, totals};
 use super::evidence::Mean;
-use super::{Axes, Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value, named};
 use crate::bounds;
-use equipoise::error::{Error, Result};
+use equipoise::error::Result;
 use equipoise::load::{Cost, Costs};
 use equipoise::schedule::sash::phase::{Plan, Rules, schedule};
 
@@ -52,8 +52,7 @@ fn both(figure: &HamidzadehFigure, processors: u32, seed: u64, cases: u32) -> Re
         let [dss, sash] = totals(&figure.costs(processors, seed + case));
         samples.iter_mut().zip([dss, sash, sash / dss - 1.0]).for_each(|(list, sample)| list.push(sample));
     }
-    let values = named(["dss", "sash", claims::LONGER], samples)?;
-    Ok(values.into_iter().map(|value| if value.curve == claims::LONGER { value.helper() } else { value }).collect())
+    named(["dss", "sash", claims::LONGER], samples, Some(claims::LONGER))
 }
 
 /// How far above the optimum SASH's schedule ends, in the longest task that any worker could get: at least, by the best of three heuristics that see all
@@ -68,7 +67,7 @@ fn bound(figure: &HamidzadehFigure, processors: u32, seed: u64, cases: u32) -> R
         let above = |bound: Cost| (sash as f64 - bound as f64) / longest as f64;
         samples.iter_mut().zip([above(best), above(bounds::lower_bound(&costs))]).for_each(|(list, sample)| list.push(sample));
     }
-    named(["above the optimum at least", "above the optimum at most"], samples)
+    named(["above the optimum at least", "above the optimum at most"], samples, None)
 }
 
 /// The phases of schedules with two tasks or more whose cost, the latest end of any worker, is above the least that their tasks can have on these workers: the
@@ -117,12 +116,6 @@ fn optimum(costs: &Costs, tasks: &[usize], loads: &mut [Cost], best: Cost) -> Co
         loads[worker] -= cost;
         found
     })
-}
-
-fn named<const N: usize>(curves: [&str; N], samples: [Vec<f64>; N]) -> Result<Vec<Value>> {
-    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?));
-    let values: Option<Vec<Value>> = curves.into_iter().zip(samples).map(value).collect();
-    values.ok_or_else(|| Error::Failed("a mean needs a case at least".into()))
 }
 
 #[cfg(test)]

@@ -226,8 +226,7 @@ fn dem_and_cwa(dimension: u32, mean: u64, name: &str, seed: u64, cases: u32) -> 
     }
     let curves = ["dem", "cwa", "cwa over all cases", LESS_TWICE];
     let value = |(curve, samples): (&str, Vec<f64>)| {
-        let value = Value::new(format!("{curve}, {name}"), Mean::of(&samples)?);
-        Some(if curve == LESS_TWICE { value.helper() } else { value })
+        Some(Value::new(format!("{curve}, {name}"), Mean::of(&samples)?).helper_if(curve == LESS_TWICE))
     };
     Ok(curves.into_iter().zip(samples).filter_map(value).collect())
 }
