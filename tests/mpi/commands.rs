@@ -180,6 +180,10 @@ fn logs() -> Result<(), Failed> {
 }
 
 fn standard_input() -> Result<(), Failed> {
+    if !launch::ends_standard_input() {
+        eprintln!("the launcher does not pass the end of standard input on: NOT TESTED with it");
+        return Ok(());
+    }
     let place = Place::new()?;
     let text = "some words\n".repeat(50_000);
     let input = place.write("input", &text)?;

@@ -217,6 +217,12 @@ pub fn under_mpirun(program: &Path, arguments: &[&str], ranks: u32, limit: Durat
     outcome(&mut command)
 }
 
+/// Returns true if the launcher passes the end of standard input on to rank 0. That of Open MPI 5.0.11 does not: there `cat` never ends.
+pub fn ends_standard_input() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| under_mpirun(Path::new("cat"), &[], 1, Duration::from_secs(20), None).is_ok_and(|cat| cat.status == Some(0)))
+}
+
 /// Launches the program `equipoise`: some ranks with these arguments, some with those.
 pub fn equipoise(parts: &[(u32, &str)]) -> Result<Outcome, String> {
     let mut command = launcher(Duration::from_secs(60))?;

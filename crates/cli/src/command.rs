@@ -27,7 +27,7 @@ pub fn typed(is_simulated: bool) -> (String, bool) {
         Some(words) => {
             let root = rustix::process::geteuid().is_root();
             let given = AS_ROOT.iter().filter(|_| root).filter_map(|name| Some(format!("{name}={} ", quoted(&std::env::var_os(name)?))));
-            (format!("{}{}", given.collect::<String>(), line(&words)), true)
+            (format!("{}{}", given.collect::<String>(), line(&as_typed(words))), true)
         }
         None => (line(&own), false),
     }
@@ -63,6 +63,17 @@ fn launching(words: &[OsString]) -> Option<&[OsString]> {
         return Some(words);
     }
     (is(words.first(), &INTERPRETERS) && is(words.get(1), &LAUNCHERS)).then(|| &words[1..])
+}
+
+/// The launcher as it was typed. Open MPI 5's `mpirun` becomes the `prterun` next to it, which would take the same options for another launcher's.
+fn as_typed(mut words: Vec<OsString>) -> Vec<OsString> {
+    if let Some(program) = words.first_mut().filter(|program| Path::new(program).file_name() == Some(OsStr::new("prterun"))) {
+        let typed = Path::new(program).with_file_name("mpirun");
+        if typed.is_file() {
+            *program = typed.into_os_string();
+        }
+    }
+    words
 }
 
 /// The process that started another.
@@ -140,6 +151,17 @@ mod tests {
         for other in ["bash -c mpirun", "equipoise", "mpirunner -n 2 x", "bash scripts/mpi 8 -- compare", ""] {
             assert_eq!(launching(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_mpirun_becomes_is_shown_as_mpirun() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| format!("{}/{name} -n 2 x", folder.path().display());
+        assert_eq!(line(&as_typed(words_of(&of("prterun")))), of("prterun"), "alone it was typed itself");
+        std::fs::write(folder.path().join("mpirun"), "").unwrap();
+        assert_eq!(line(&as_typed(words_of(&of("prterun")))), of("mpirun"));
+        assert_eq!(line(&as_typed(words_of("prterun -n 2 x"))), "prterun -n 2 x");
+        assert_eq!(line(&as_typed(words_of(&of("mpiexec")))), of("mpiexec"));
     }
 
     #[test]

@@ -300,7 +300,14 @@ impl Request<'_> {
         };
         let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
         let progress = Arc::new(Progress::begin(self.output != Output::Quiet, "bytes"));
-        progress.at(0, 0, "measuring speeds and links");
+        progress.at(
+            0,
+            0,
+            match self.input.as_os_str() == "-" {
+                true => "reading standard input to its end, then measuring speeds and links",
+                false => "measuring speeds and links",
+            },
+        );
         let (reported, what) = (progress.clone(), if world.is_simulated() { "all shares" } else { "the share of rank 0" });
         let report = Arc::new(move |done, of| reported.at(done, of, what));
         let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()), report)?;
