@@ -218,12 +218,12 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::joining::join;
+    use crate::joining::{join, tests::shared};
     use crate::presence::tests::only_file;
     use std::time::Duration;
 
     fn job(folder: &Path) -> Leases {
-        join(folder, 1, Some(512), &mut |_| ()).unwrap().leases.unwrap()
+        join(folder, 1, Some(&shared(512)), &mut |_| ()).unwrap().leases.unwrap()
     }
 
     /// The leases of a job of which there is only its file, among those of another.

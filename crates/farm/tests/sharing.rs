@@ -207,6 +207,40 @@ fn a_task_that_is_tried_again_elsewhere_is_waited_for() {
     work(&mut [&mut one, &mut other], 300);
 }
 
+/// The record of another command, which was on a line before, frees nothing that comes after the one that is there now.
+#[test]
+fn an_edited_command_of_another_job_is_waited_for() {
+    let rest = "r2\nr3\nr4\nr5\nt6 #EQ after=1\n";
+    let place = place(&format!("old\n{rest}"));
+    let mut earlier = Job::new(place.path(), |_| {});
+    assert!(earlier.run(State::Done));
+    earlier.presence.end();
+    fs::write(place.path().join("list"), format!("new\n{rest}")).unwrap();
+    let (mut one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
+    assert_eq!(one.held[0].seq, 1);
+    other.work();
+    assert!(other.ran.contains(&5) && !other.ran.contains(&6), "{:?}", other.ran);
+    work(&mut [&mut one, &mut other], 6);
+}
+
+/// The list has grown within the last block of the first job, which does not know that.
+#[test]
+fn what_is_new_in_a_list_runs_when_the_job_that_had_its_block_has_ended() {
+    let lines: String = (1..=1022).map(|seq| format!("t{seq} #EQ cost=1\n")).collect();
+    let place = place(&lines);
+    let mut one = Job::new(place.path(), |_| {});
+    fs::write(place.path().join("list"), lines + "t1023\nt1024\n").unwrap();
+    let mut other = Job::new(place.path(), |_| {});
+    one.work();
+    assert_eq!((one.status(), one.lead.counts.done, other.ran.len()), (0, 1022, 0));
+    for _ in 0..20 {
+        if !other.is_ending {
+            other.work();
+        }
+    }
+    assert_eq!((other.status(), other.lead.counts.done, other.ran.as_slice()), (0, 1024, &[1023, 1024][..]));
+}
+
 /// A job that is asked to end while it waits for another's tasks says that they are left.
 #[test]
 fn what_another_job_still_runs_is_left_by_one_that_ends() {

@@ -31,6 +31,8 @@ pub struct Sharing {
     others: BTreeSet<u64>,
     /// Blocks that were done when the records were last read.
     complete: BTreeSet<u64>,
+    /// All other jobs that ran then have joined later.
+    is_first: bool,
     /// Dead jobs whose records were read after their death.
     dead: BTreeSet<u32>,
     /// Tasks that were taken in or counted.
@@ -130,16 +132,20 @@ impl Lead {
         }
         let state = match self.past.judge(task, false) {
             Verdict::Finished(state) => Some(state),
-            Verdict::Run { .. } | Verdict::Edited => self.past.final_state(seq),
+            // A record of the command that was on this line before says nothing about this one.
+            Verdict::Run { .. } | Verdict::Edited => None,
         };
         let is_complete = sharing.complete.contains(&block);
-        if let Some(state) = state.filter(|_| is_complete) {
+        // Where hosts' clocks differ, such a record may seem to be the later one; in a block that is done the command has its own, too.
+        if let (true, Some(state)) = (is_complete, state.or_else(|| self.past.final_state(seq))) {
             sharing.taken.insert(seq);
             return Ok(Claim::Counted(state));
         }
         let hold = match sharing.others.contains(&block) || is_complete {
             // A job that ends takes nothing more from others, and leaves what is not finished.
             _ if self.draining => Hold::Ours,
+            // Who had the block had a shorter list, which has grown since. The first of the living runs what is new in it.
+            true if is_complete && sharing.is_first && !self.past.has(seq) => Hold::Ours,
             true => Hold::Others,
             false => leases.hold(seq).map_err(failed)?,
         };
@@ -223,6 +229,9 @@ impl Lead {
 
     /// Begins a pass through the list, with the records as they are now.
     fn read_again(&mut self) -> Result<()> {
+        // Jobs that are dead by now write no records any more.
+        let is_later = |presence: &Arc<Presence>| presence.others().iter().all(|other| *other > presence.job());
+        self.sharing.is_first = self.sharing.presence.as_ref().is_none_or(is_later);
         // Blocks that are done by now have all their records.
         self.sharing.complete = self.sharing.leases.as_mut().map_or(Ok(BTreeSet::new()), Leases::look).map_err(failed)?;
         self.past = past(self)?;

@@ -1,5 +1,6 @@
 //! The list of tasks: a file, standard input, a template for the lines of a file, a range of numbers. Read one task at a time.
 
+pub mod digest;
 pub mod formats;
 pub mod line;
 pub mod sleep;
