@@ -2,8 +2,8 @@
 //!
 //! The lead takes in only tasks of blocks that it holds. When it has nothing else to do it reads the list again from the beginning: tasks that have their
 //! record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for. This pass may begin before the list was read to
-//! its end, where all the tasks that were read wait for others'. A job that was alone may have read far ahead; when another joins, it gives back what it
-//! will not soon run.
+//! its end, where all the tasks that were read wait for others'. A job that was alone, or whose tasks waited, may have read far ahead; it gives back what
+//! it will not soon run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Lead {
         }
     }
 
-    /// Gives back what was taken in far ahead while this job was alone, and looks after what others hold if there is nothing else to do: all is read,
+    /// Gives back what was taken in far ahead while this job was alone or its tasks waited, and looks after what others hold if there is nothing else to do: all is read,
     /// or what was read waits for others.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
         self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
@@ -185,9 +185,8 @@ impl Lead {
         let has_work = self.pool.ready() > 0 || (self.pool.waiting() == 0 && !self.out.is_empty());
         let is_reading = !self.is_read && self.sharing.is_behind();
         let is_idle = !has_work && !is_reading && self.sharing.is_waiting();
-        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
         let keep = 2 * self.window();
-        let is_far_ahead = self.pool.ready() > keep && !self.sharing.is_alone() && !self.settings.retry_failed;
+        let is_far_ahead = self.pool.ready() > keep && !self.sharing.is_alone();
         if !is_idle && !is_far_ahead {
             return Ok(());
         }
@@ -205,7 +204,8 @@ impl Lead {
     fn give_back(&mut self, keep: u64) -> Result<bool> {
         let Some(leases) = &mut self.sharing.leases else { return Ok(false) };
         let (mut left, mut given) = (self.pool.ready(), BTreeSet::new());
-        for (block, tasks) in leases.idle(self.pool.numbers()) {
+        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
+        for (block, tasks) in leases.idle(self.pool.numbers(), self.settings.retry_failed) {
             if left <= keep {
                 break;
             }
