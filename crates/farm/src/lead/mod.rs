@@ -229,7 +229,8 @@ impl Lead {
                 if let Some(said) = said {
                     self.audience.remark(&said);
                 }
-                if self.hosts.has_failed() && !self.draining {
+                // After a failed --release or --teardown the tasks go on.
+                if self.hosts.has_failed_to_start() && !self.draining {
                     self.drain(0.0, now);
                 }
             }
