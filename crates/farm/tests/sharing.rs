@@ -176,6 +176,8 @@ fn tasks_that_wait_for_another_jobs_run_when_it_has_ended() {
         assert!(other.ran.is_empty());
         assert!(one.run(State::Done));
         for job in [&mut one, &mut other] {
+            // As its heartbeat does, sooner.
+            job.presence.iter().for_each(|presence| _ = presence.others());
             job.now += 100.0;
             job.lead.tick(job.now).unwrap();
             job.take();

@@ -230,6 +230,12 @@ impl Pool {
         self.ready.is_empty() && self.waiting.is_empty()
     }
 
+    /// Estimated seconds of each task, where they are known.
+    pub fn costs(&self) -> impl Iterator<Item = Option<f64>> {
+        let waiting = self.waiting.values().map(|((task, _), _)| task.cost);
+        self.ready.values().map(|(task, _)| task.cost).chain(waiting)
+    }
+
     /// Estimated seconds of all that is ready.
     pub fn estimate(&self) -> f64 {
         self.ready.values().filter_map(|(task, _)| task.cost).sum()

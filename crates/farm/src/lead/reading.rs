@@ -50,6 +50,9 @@ impl Lead {
             match entry {
                 None => {
                     self.is_read = true;
+                    if self.counts.total.is_none() && self.why_unread.is_none() {
+                        self.tell_missing(self.list.tasks());
+                    }
                     // In a job that ends, a block may have tasks that are left.
                     if !self.draining {
                         self.sharing.read_to(None)?;
@@ -68,6 +71,15 @@ impl Lead {
             }
         }
         Ok(())
+    }
+
+    /// Tells of tasks that have records and are not in the list any more, which has this number of tasks.
+    pub(super) fn tell_missing(&mut self, tasks: u64) {
+        if let Some((missing, last)) = self.past.behind(tasks) {
+            self.audience.remark(&format!(
+                "the list ends with task {tasks}, and {missing} tasks behind it, up to task {last}, have records of earlier jobs: they do not count"
+            ));
+        }
     }
 
     /// Number of tasks that may be ready before more are read.

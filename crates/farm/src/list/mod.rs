@@ -95,6 +95,11 @@ impl List {
         })
     }
 
+    /// Number of tasks that were read.
+    pub fn tasks(&self) -> u64 {
+        self.seq
+    }
+
     /// The next entry; `None` at the end.
     ///
     /// # Errors
