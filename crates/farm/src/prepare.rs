@@ -20,7 +20,7 @@ use crate::list::{Entry, List, Origin};
 use crate::presence::Presence;
 use crate::report::Report;
 use crate::settings::Settings;
-use crate::task::Task;
+use crate::task::{Needs, Task};
 
 /// Initial state of the lead.
 pub struct Prepared {
@@ -204,7 +204,7 @@ fn costs(settings: &Settings, past: &mut Past, option: &str) -> Result<HashMap<u
 /// Seconds that the commands of a list take: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
 ///
 /// # Errors
-/// Wrong usage if that is not known of a command, or if commands wait for each other.
+/// Wrong usage if that is not known of a command, or if commands wait for each other or take resources.
 pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
     let mut settings = Settings::new(Origin::Commands { file: file.to_path_buf(), format: Format::Plain });
     settings.costs = journal.map(Path::to_path_buf);
@@ -217,6 +217,11 @@ pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
         };
         if !task.after.is_empty() {
             return Err(Error::usage(format!("line {}: a comparison has independent tasks only", task.line)));
+        }
+        let Needs { cpus, gpus, mem } = task.needs;
+        if cpus > 1 || gpus > 0 || mem > 0 {
+            let why = "a comparison has workers, and no resources (cpus=, gpus=, mem=)";
+            return Err(Error::usage(format!("line {}: {why}", task.line)));
         }
         let known = task.cost.or_else(|| costs.get(&task.seq).copied()).or_else(|| past.learnt(&task.text));
         let unknown = || Error::usage(format!("line {}: it is not known how long it takes; say #EQ cost=, or journal=", task.line));
