@@ -192,9 +192,7 @@ fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(
     let leases = shared.map(|own| Leases::new(presence.clone(), owner, own.tasks)).transpose().map_err(refused)?;
     // It appears with what is in it.
     let new = folder.join(format!(".job-{job}.joined"));
-    fs::write(&new, said.write())
-        .and_then(|()| fs::rename(&new, joined_file(folder, job)))
-        .map_err(refused)?;
+    fs::write(&new, said.write()).and_then(|()| fs::rename(&new, joined_file(folder, job))).map_err(refused)?;
     if owner == job {
         leases::clear(folder, job);
     }
@@ -244,7 +242,8 @@ pub(crate) mod tests {
         let first = joined(folder.path());
         let other = Shared { tasks: 512, digest: &|_| Ok(8) };
         let why = join(folder.path(), 1, Some(&other), &mut |_| ()).err().unwrap();
-        let said = "job 1 runs on it with another list of commands (512 tasks; this one has 512); say the same list, or name another folder";
+        let said =
+            "job 1 runs on it with another list of commands (512 tasks; this one has 512); say the same list, or name another folder";
         assert!(why.exit_status() == 2 && why.to_string().ends_with(said), "{why}");
         assert_eq!(joined(folder.path()).others, [1]);
         drop(first);
@@ -256,7 +255,11 @@ pub(crate) mod tests {
 
     #[test]
     fn earlier_jobs_decide_first() {
-        let job = |job, life, leases: Option<u32>| Earlier { job, life, joined: leases.map(|owner| Said { owner, list: Some(Extent { tasks: 9, digest: 1 }) }) };
+        let job = |job, life, leases: Option<u32>| Earlier {
+            job,
+            life,
+            joined: leases.map(|owner| Said { owner, list: Some(Extent { tasks: 9, digest: 1 }) }),
+        };
         let (dead, alive, open) = (job(1, Life::Dead, Some(1)), job(2, Life::Alive, Some(2)), job(3, Life::Alive, None));
         for shared in [true, false] {
             assert_eq!([decide(shared, &[]), decide(shared, &[dead])], [Entry::First; 2]);

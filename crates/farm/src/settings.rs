@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn results_have_a_folder_that_is_there_before() {
-        for (results, folder) in [("d", "d"), ("d/{#}", "d"), ("{#}", "."), ("a/b{#}c/{#}/x", "a"), ("/d/e/{#}.txt", "/d/e"), ("/{#}", "/")] {
+        for (results, folder) in [("d", "d"), ("d/{#}", "d"), ("{#}", "."), ("a/b{#}c/{#}/x", "a"), ("/d/e/{#}.txt", "/d/e"), ("/{#}", "/")]
+        {
             assert_eq!(results_folder(Path::new(results)), Path::new(folder), "{results}");
         }
     }
@@ -199,7 +200,10 @@ mod tests {
         };
         assert_eq!(said(Some("file"), Some("new/{#}/out")), Ok(()));
         assert!(path("new").is_dir());
-        assert_eq!([said(Some("none"), None), said(Some("new"), None), said(None, Some("file"))], [Err((2, true)), Err((2, true)), Err((2, true))]);
+        assert_eq!(
+            [said(Some("none"), None), said(Some("new"), None), said(None, Some("file"))],
+            [Err((2, true)), Err((2, true)), Err((2, true))]
+        );
         assert_eq!(said(None, Some("file/{#}")), Err((2, true)));
     }
 }

@@ -212,8 +212,10 @@ fn a_failed_release_ends_no_task() {
 /// One long task runs while many short ones have ended: the rate says nothing of what is left, the estimate does.
 #[test]
 fn the_time_left_is_that_of_the_estimates() {
-    for (long, said) in [("long #EQ cost=12\n", "20 done, 0 failed of 21, 1 running, 4.0/s, 7 s left"), ("long\n", "20 done, 0 failed of 21, 1 running, 4.0/s")]
-    {
+    for (long, said) in [
+        ("long #EQ cost=12\n", "20 done, 0 failed of 21, 1 running, 4.0/s, 7 s left"),
+        ("long\n", "20 done, 0 failed of 21, 1 running, 4.0/s"),
+    ] {
         let mut job = Job::new(&format!("{long}{}", "short\n".repeat(20)), |_| {});
         assert_eq!(job.held[0][0].seq, 1);
         job.work(RankId::new(1), 1.0);

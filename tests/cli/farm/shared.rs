@@ -109,11 +109,16 @@ fn a_job_with_another_list_is_refused() {
     let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
     until("it has joined", || place.path("j/job-1.joined").exists());
     let array = ["--array", "1-3", "--journal", "j", "--", "echo", "X{}"];
-    let refused =
-        [(&["other", "--journal", "j"][..], 4), (&["shorter", "--journal", "j", "--resume"], 3), (&["jobs", "--shell", "--journal", "j"], 4), (&array, 3)];
+    let refused = [
+        (&["other", "--journal", "j"][..], 4),
+        (&["shorter", "--journal", "j", "--resume"], 3),
+        (&["jobs", "--shell", "--journal", "j"], 4),
+        (&array, 3),
+    ];
     for (arguments, tasks) in refused {
         let said = end(place.start(arguments), 2);
-        let why = format!("--journal j: job 1 runs on it with another list of commands (4 tasks; this one has {tasks}); say the same list, or ");
+        let why =
+            format!("--journal j: job 1 runs on it with another list of commands (4 tasks; this one has {tasks}); say the same list, or ");
         assert!(said.contains(&why) && said.lines().count() == 1, "{said}");
     }
     let second = place.start(&["same", "--workers", "1", "--journal", "j"]);

@@ -88,7 +88,8 @@ fn needs_without_slots_are_told() {
 fn inputs_and_results_are_checked_before() {
     let place = Place::new();
     place.list(b"true\n");
-    for wrong in [["--results", "/proc/x"], ["--results", "/proc/{#}"], ["--results", "jobs/{#}"], ["--stdin", "nosuch"], ["--stdin", "/"]] {
+    for wrong in [["--results", "/proc/x"], ["--results", "/proc/{#}"], ["--results", "jobs/{#}"], ["--stdin", "nosuch"], ["--stdin", "/"]]
+    {
         let said = place.farm(&[&["jobs", "--journal", "j"][..], &wrong].concat());
         let errors = String::from_utf8_lossy(&said.stderr).into_owned();
         assert!(said.status.code() == Some(2) && errors.starts_with(&format!("equipoise: {} ", wrong[0])), "{wrong:?}: {errors}");

@@ -222,10 +222,7 @@ mod tests {
         assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
         let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
         assert!(
-            hosts
-                .ended(RankId::new(2), &failed)
-                .unwrap()
-                .starts_with("a command for the end (--teardown) of host b ended with status 3")
+            hosts.ended(RankId::new(2), &failed).unwrap().starts_with("a command for the end (--teardown) of host b ended with status 3")
         );
         hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done() && hosts.has_failed() && !hosts.has_failed_to_start());

@@ -31,7 +31,8 @@ impl Lead {
 
     /// Mean seconds of the tasks that have ended.
     pub(super) fn usual(&self) -> Option<f64> {
-        let (tasks, time) = self.ranks.iter().fold((0, 0.0), |(tasks, time), rank| (tasks + rank.measured.tasks, time + rank.measured.time));
+        let (tasks, time) =
+            self.ranks.iter().fold((0, 0.0), |(tasks, time), rank| (tasks + rank.measured.tasks, time + rank.measured.time));
         (tasks > 0).then(|| time / tasks as f64)
     }
 
