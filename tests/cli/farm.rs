@@ -135,11 +135,14 @@ fn inputs_folders_and_variables() {
     fs::write(place.path("in"), "from a file\n").unwrap();
     fs::create_dir(place.path("sub dir")).unwrap();
     fs::write(place.path("sub dir/in"), "from below\n").unwrap();
-    let list = "cat\ncat #EQ stdin=/dev/null\ncat #EQ dir='sub dir' stdin=in\npwd #EQ dir='sub dir'\n\
+    let list = "cat\ncat #EQ stdin=/dev/null\ncat #EQ dir='sub dir' stdin=in\nsh -c 'pwd; cat' #EQ dir='sub dir'\n\
                 sh -c 'echo $FARM_TASK $FARM_ATTEMPT $FARM_RANK; test -n \"$FARM_HOST\"'\n";
     let out = place.list(list.as_bytes()).expect(0, &["jobs", "--stdin", "in", "--keep-order"]);
     let lines: Vec<&str> = out.lines().collect();
-    assert!(lines[..2] == ["from a file", "from below"] && lines[2].ends_with("/sub dir") && lines[3] == "5 1 0", "{out}");
+    assert!(
+        lines[..2] == ["from a file", "from below"] && lines[2].ends_with("/sub dir") && lines[3..] == ["from a file", "5 1 0"],
+        "{out}"
+    );
     assert_eq!(place.list(b"cat\n").expect(0, &["jobs"]), "", "without --stdin it is empty");
     let mut hidden = place.command(&["--array", "1-1", "--", "sh", "-c", "env"]);
     hidden.env("MPI_LOCALX", "3").env("ORTE_X", "1").env("HYDRA_X", "1").env("KEPT_X", "1");

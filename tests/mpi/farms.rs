@@ -50,6 +50,12 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("two farms on one journal share the list, and one goes on when the other is killed, on {ranks} ranks");
         trials.push(launch::trial(Turn::Waiting, name, move || shared(ranks)));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("a farm with another list than the one that runs is refused, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Waiting, name, move || another_list(ranks)));
+        let name = format!("a farm runs what stands behind commands that wait, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Waiting, name, move || behind_waiting(ranks)));
+    }
     trials.push(launch::trial(Turn::Waiting, "a farm that is told to end drains", drains));
     trials.push(launch::trial(Turn::Waiting, "a wrong list is said once, on 3 ranks", wrong));
     trials
@@ -380,6 +386,40 @@ fn shared(ranks: u32) -> Result<(), Failed> {
         true => Ok(()),
         false => Err(format!("{one}, {other}: {} records, {} ran, {again} of them again", recorded.len(), ran.len()).into()),
     }
+}
+
+/// The first farm is not disturbed; nor is a journal begun where the input is missing.
+fn another_list(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let tasks = 30 * u64::from(ranks);
+    place.write_list(tasks, 0.1)?;
+    let mut first = started(&place, ranks, &[])?;
+    until("some records", || place.recorded().len() > 3)?;
+    let refused = |outcome: Outcome, said: &str| {
+        outcome.expect(2, Duration::from_secs(60), &[(said, 1)]).map_err(|why| format!("{why}: {}", outcome.told()))
+    };
+    let journal = place.text("j");
+    let outcome = place.farm(ranks, &["--array", "1-3", "--journal", &journal, "--", "echo", "X{}"])?;
+    refused(outcome, "job 1 runs on it with another list of commands")?;
+    let outcome = place.farm(ranks, &[&place.text("jobs"), "--journal", &place.text("k"), "--stdin", &place.text("none")])?;
+    refused(outcome, "none: it cannot be read")?;
+    let status = first.wait()?;
+    let each: BTreeMap<u64, usize> = (1..=tasks).map(|seq| (seq, 1)).collect();
+    match status.success() && place.recorded() == each && place.ran() == each && !place.path("k").exists() {
+        true => Ok(()),
+        false => Err(format!("{status}: {:?} recorded, {:?} ran", place.recorded(), place.ran()).into()),
+    }
+}
+
+/// The first command ends when the last one has run; all between them wait for it.
+fn behind_waiting(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let go = place.text("go");
+    let first = format!("sh -c 'n=0; while test ! -e {go}; do n=$((n+1)); test $n -lt 200 || exit 1; sleep 0.1; done'\n");
+    let list = first + &"true #EQ after=1\n".repeat(100) + &format!("touch {go}\n");
+    fs::write(place.path("jobs"), list)?;
+    let outcome = place.farm(ranks, &[&place.text("jobs"), "--workers", "2", "--journal", &place.text("j")])?;
+    hold(outcome.status == Some(0) && place.recorded() == (1..=102).map(|seq| (seq, 1)).collect(), "each once", &outcome)
 }
 
 fn drains() -> Result<(), Failed> {

@@ -264,6 +264,7 @@ fn is_launched() -> Result<bool> {
 
 fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
     let slots = settings.slots_of(0, 1)?;
+    settings.check_files()?;
     let prepared = prepare::prepare_and_say(settings, 1, &mut |text| say(text, quiet))?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
@@ -278,7 +279,8 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let me = engine::rank(world)?;
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
-    let slots = settle::agree(world, settings.slots_of(index, mine.len() as u32))?;
+    let slots = settings.slots_of(index, mine.len() as u32).and_then(|slots| settings.check_files().map(|()| slots));
+    let slots = settle::agree(world, slots)?;
     let prepared = match world.is_first() {
         true => prepare::prepare_and_say(settings, fewest, &mut |text| say(text, quiet)).map(Some),
         false => Ok(None),
@@ -381,7 +383,11 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         settings.scheduler = Scheduler::parse(text)?;
     }
     settings.shell = arguments.shell;
-    settings.stdin.clone_from(&arguments.stdin);
+    // Seen from here, not from the folders of commands.
+    let seen_from_here = |path: &PathBuf| {
+        std::path::absolute(path).map_err(|why| Error::usage(format!("--stdin {}: it cannot be read: {why}", names::shown(path))))
+    };
+    settings.stdin = arguments.stdin.as_ref().map(seen_from_here).transpose()?;
     settings.follow = arguments.follow;
     settings.journal.clone_from(&arguments.journal);
     settings.resume = arguments.resume || arguments.retry_failed || !arguments.resume_from.is_empty();

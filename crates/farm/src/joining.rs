@@ -2,7 +2,8 @@
 //!
 //! Jobs join in the order of their numbers, each when all earlier ones have joined or are dead. So no two decide at the same time, and there is no lock
 //! that could be left behind. The first of the living makes a new folder of leases, `DIR/leases-J`, and the later ones use it. A job has joined when
-//! `DIR/job-J.joined` is there, with the number of this folder and whether its list can be shared.
+//! `DIR/job-J.joined` is there, with the number of this folder, and length and digest of its list if that can be shared. A later job's list must begin
+//! with those of the living: it is the same list, or that list has grown since.
 
 use std::fs;
 use std::io;
@@ -32,13 +33,54 @@ pub struct Joined {
     pub others: Vec<u32>,
 }
 
+/// The own list, which can be shared.
+pub struct Shared<'a> {
+    /// Number of its tasks.
+    pub tasks: u64,
+    /// The digest of this number of its first tasks.
+    pub digest: &'a dyn Fn(u64) -> Result<u64>,
+}
+
+/// Length and digest of another job's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    tasks: u64,
+    digest: u64,
+}
+
+/// What a job has written when it joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Said {
+    /// The job whose leases it uses.
+    owner: u32,
+    /// Its list, if that can be shared.
+    list: Option<Extent>,
+}
+
+impl Said {
+    fn read(text: &str) -> Option<Said> {
+        let words: Vec<&str> = text.trim().split('\t').collect();
+        let list = match words.as_slice() {
+            [_, SHARED, tasks, digest] => tasks.parse().ok().zip(u64::from_str_radix(digest, 16).ok()),
+            _ => None,
+        };
+        Some(Said { owner: words.first()?.parse().ok()?, list: list.map(|(tasks, digest)| Extent { tasks, digest }) })
+    }
+
+    fn write(self) -> String {
+        match self.list {
+            Some(Extent { tasks, digest }) => format!("{}\t{SHARED}\t{tasks}\t{digest:016x}\n", self.owner),
+            None => format!("{}\talone\n", self.owner),
+        }
+    }
+}
+
 /// State of an earlier job.
 #[derive(Clone, Copy, Debug)]
 struct Earlier {
     job: u32,
     life: Life,
-    /// If it has joined, the job whose leases it uses, and whether its list can be shared.
-    joined: Option<(u32, bool)>,
+    joined: Option<Said>,
 }
 
 /// Decision on a job that wants to join.
@@ -63,8 +105,8 @@ fn decide(can_be_shared: bool, earlier: &[Earlier]) -> Entry {
         return Entry::Wait(open.job);
     }
     let living = || earlier.iter().filter(|job| job.life == Life::Alive);
-    let alone = living().find(|job| job.joined.is_some_and(|(_, can_be_shared)| !can_be_shared));
-    match (living().filter_map(|job| job.joined).map(|(owner, _)| owner).max(), alone) {
+    let alone = living().find(|job| job.joined.is_some_and(|said| said.list.is_none()));
+    match (living().filter_map(|job| job.joined).map(|said| said.owner).max(), alone) {
         (None, _) => Entry::First,
         (_, Some(alone)) => Entry::OthersAlone(alone.job),
         (Some(_), None) if !can_be_shared => Entry::Alone,
@@ -72,30 +114,43 @@ fn decide(can_be_shared: bool, earlier: &[Earlier]) -> Entry {
     }
 }
 
-/// Reads what a job wrote when it joined.
-fn read_joined(text: &str) -> Option<(u32, bool)> {
-    let (owner, list) = text.trim().split_once('\t')?;
-    Some((owner.parse().ok()?, list == SHARED))
+/// The first living job whose list is another one, with the length of that.
+///
+/// # Errors
+/// If the own list cannot be read again.
+fn with_another_list(own: &Shared, earlier: &[Earlier]) -> Result<Option<(u32, u64)>> {
+    let living = earlier.iter().filter(|job| job.life == Life::Alive);
+    let mut same = Vec::new();
+    for (job, list) in living.filter_map(|job| Some((job.job, job.joined?.list?))) {
+        if same.contains(&list) {
+            continue;
+        }
+        if own.tasks < list.tasks || (own.digest)(list.tasks)? != list.digest {
+            return Ok(Some((job, list.tasks)));
+        }
+        same.push(list);
+    }
+    Ok(None)
 }
 
 fn joined_file(folder: &Path, job: u32) -> PathBuf {
     folder.join(format!("job-{job}.joined"))
 }
 
-/// Joins the journal in a folder as a new job on some hosts, with a list of this length if it can be shared. `say` receives what is waited for.
+/// Joins the journal in a folder as a new job on some hosts, with its list if that can be shared. `say` receives what is waited for.
 ///
 /// # Errors
-/// Wrong usage if the folder cannot be written to, or if other jobs run on it and one of the lists cannot be shared.
-pub fn join(folder: &Path, hosts: u32, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+/// Wrong usage if the folder cannot be written to, or if other jobs run on it and one of the lists cannot be shared, or theirs is another one.
+pub fn join(folder: &Path, hosts: u32, shared: Option<&Shared>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
     let presence = Presence::enter(folder, hosts)?;
-    let joined = enter(&presence, total, say);
+    let joined = enter(&presence, shared, say);
     if joined.is_err() {
         presence.end();
     }
     joined
 }
 
-fn enter(presence: &Arc<Presence>, total: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
     let (folder, job) = (presence.folder(), presence.job());
     let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
     let (began, mut has_said) = (Instant::now(), false);
@@ -103,10 +158,10 @@ fn enter(presence: &Arc<Presence>, total: Option<u64>, say: &mut dyn FnMut(&str)
         let look = |other: &u32| Earlier {
             job: *other,
             life: presence.life(*other),
-            joined: fs::read_to_string(joined_file(folder, *other)).ok().and_then(|text| read_joined(&text)),
+            joined: fs::read_to_string(joined_file(folder, *other)).ok().and_then(|text| Said::read(&text)),
         };
         let earlier: Vec<Earlier> = presence.others().iter().filter(|other| **other < job).map(look).collect();
-        let entry = decide(total.is_some(), &earlier);
+        let entry = decide(shared.is_some(), &earlier);
         let Entry::Wait(open) = entry else { break (earlier, entry) };
         if !has_said && began.elapsed() >= PATIENCE {
             has_said = true;
@@ -123,12 +178,21 @@ fn enter(presence: &Arc<Presence>, total: Option<u64>, say: &mut dyn FnMut(&str)
         Entry::With(owner) => owner,
         Entry::First | Entry::Wait(_) => job,
     };
-    let leases = total.map(|total| Leases::new(presence.clone(), owner, total)).transpose().map_err(refused)?;
+    let mut said = Said { owner, list: None };
+    if let Some(own) = shared {
+        if let Some((other, tasks)) = with_another_list(own, &earlier)? {
+            let why = format!(
+                "job {other} runs on it with another list of commands ({tasks} tasks; this one has {}); say the same list, or name another folder",
+                own.tasks
+            );
+            return denied(&why);
+        }
+        said.list = Some(Extent { tasks: own.tasks, digest: (own.digest)(own.tasks)? });
+    }
+    let leases = shared.map(|own| Leases::new(presence.clone(), owner, own.tasks)).transpose().map_err(refused)?;
     // It appears with what is in it.
     let new = folder.join(format!(".job-{job}.joined"));
-    fs::write(&new, format!("{owner}\t{}\n", if total.is_some() { SHARED } else { "alone" }))
-        .and_then(|()| fs::rename(&new, joined_file(folder, job)))
-        .map_err(refused)?;
+    fs::write(&new, said.write()).and_then(|()| fs::rename(&new, joined_file(folder, job))).map_err(refused)?;
     if owner == job {
         leases::clear(folder, job);
     }
@@ -137,18 +201,65 @@ fn enter(presence: &Arc<Presence>, total: Option<u64>, say: &mut dyn FnMut(&str)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::leases::Hold;
     use crate::presence::tests::only_file;
 
+    /// A list of this length whose digest is always the same.
+    pub fn shared(tasks: u64) -> Shared<'static> {
+        Shared { tasks, digest: &|_| Ok(7) }
+    }
+
+    #[test]
+    fn what_a_job_says_of_its_list_is_read_again() {
+        for list in [None, Some(Extent { tasks: 12, digest: u64::MAX }), Some(Extent { tasks: 0, digest: 3 })] {
+            let said = Said { owner: 5, list };
+            assert_eq!(Said::read(&said.write()), Some(said));
+        }
+        assert_eq!(Said::read("5\tshared\n"), Some(Said { owner: 5, list: None }));
+        assert_eq!([Said::read(""), Said::read("x\talone")], [None; 2]);
+    }
+
+    #[test]
+    fn lists_are_the_same_or_begin_with_that_of_the_others() {
+        // The digest of the first n tasks is 10 + n.
+        let own = |tasks| Shared { tasks, digest: &|tasks| Ok(10 + tasks) };
+        let job = |job, life, tasks, digest| Earlier { job, life, joined: Some(Said { owner: 1, list: Some(Extent { tasks, digest }) }) };
+        let (alive, dead) = (Life::Alive, Life::Dead);
+        let other = |tasks, earlier: &[Earlier]| with_another_list(&own(tasks), earlier).unwrap();
+        assert_eq!(other(4, &[]), None);
+        assert_eq!(other(4, &[job(1, alive, 4, 14), job(2, alive, 3, 13), job(3, alive, 3, 13)]), None);
+        assert_eq!(other(4, &[job(1, alive, 4, 15)]), Some((1, 4)));
+        assert_eq!(other(4, &[job(1, alive, 4, 14), job(2, alive, 3, 14)]), Some((2, 3)));
+        assert_eq!(other(4, &[job(1, alive, 5, 15)]), Some((1, 5)), "a shorter one is another");
+        assert_eq!(other(4, &[job(1, dead, 4, 15)]), None);
+    }
+
+    #[test]
+    fn a_job_with_another_list_is_refused_and_holds_up_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = joined(folder.path());
+        let other = Shared { tasks: 512, digest: &|_| Ok(8) };
+        let why = join(folder.path(), 1, Some(&other), &mut |_| ()).err().unwrap();
+        let said =
+            "job 1 runs on it with another list of commands (512 tasks; this one has 512); say the same list, or name another folder";
+        assert!(why.exit_status() == 2 && why.to_string().ends_with(said), "{why}");
+        assert_eq!(joined(folder.path()).others, [1]);
+        drop(first);
+    }
+
     fn joined(folder: &Path) -> Joined {
-        join(folder, 1, Some(512), &mut |_| ()).unwrap()
+        join(folder, 1, Some(&shared(512)), &mut |_| ()).unwrap()
     }
 
     #[test]
     fn earlier_jobs_decide_first() {
-        let job = |job, life, leases: Option<u32>| Earlier { job, life, joined: leases.map(|owner| (owner, true)) };
+        let job = |job, life, leases: Option<u32>| Earlier {
+            job,
+            life,
+            joined: leases.map(|owner| Said { owner, list: Some(Extent { tasks: 9, digest: 1 }) }),
+        };
         let (dead, alive, open) = (job(1, Life::Dead, Some(1)), job(2, Life::Alive, Some(2)), job(3, Life::Alive, None));
         for shared in [true, false] {
             assert_eq!([decide(shared, &[]), decide(shared, &[dead])], [Entry::First; 2]);
@@ -161,7 +272,7 @@ mod tests {
         assert_eq!(decide(true, &[job(1, Life::Dead, Some(1)), job(2, Life::Dead, Some(1))]), Entry::First);
         // Lists that cannot be shared are refused, whichever of the jobs has one.
         assert_eq!(decide(false, &[dead, alive]), Entry::Alone);
-        let alone = |life| Earlier { job: 4, life, joined: Some((4, false)) };
+        let alone = |life| Earlier { job: 4, life, joined: Some(Said { owner: 4, list: None }) };
         assert_eq!([decide(true, &[alone(Life::Alive)]), decide(false, &[alone(Life::Alive)])], [Entry::OthersAlone(4); 2]);
         assert_eq!([decide(true, &[alone(Life::Dead)]), decide(false, &[alone(Life::Dead)])], [Entry::First; 2]);
     }
@@ -175,7 +286,7 @@ mod tests {
                 let threads = totals.map(|total| {
                     scope.spawn({
                         let folder = folder.path();
-                        move || join(folder, 1, total, &mut |_| ())
+                        move || join(folder, 1, total.map(shared).as_ref(), &mut |_| ())
                     })
                 });
                 threads.map(|thread| thread.join().unwrap())

@@ -51,6 +51,8 @@ struct Held {
     turn: u32,
     /// Tasks that were taken in and have no record yet.
     left: u64,
+    /// Some of its tasks have ended in this job.
+    is_begun: bool,
     /// More of its tasks are to be read.
     is_open: bool,
     is_done: bool,
@@ -128,7 +130,7 @@ impl Leases {
         if inherited.is_some() && done.exists() {
             return Ok(Hold::Done);
         }
-        self.ours.insert(block, Held { turn, left: 0, is_open: true, is_done: false });
+        self.ours.insert(block, Held { turn, left: 0, is_begun: false, is_open: true, is_done: false });
         Ok(inherited.map_or(Hold::Ours, Hold::Inherited))
     }
 
@@ -180,6 +182,7 @@ impl Leases {
         let block = self.block(seq);
         if let Some(held) = self.ours.get_mut(&block) {
             held.left = held.left.saturating_sub(1);
+            held.is_begun = true;
         }
         self.done_if_done(block)
     }
@@ -195,10 +198,12 @@ impl Leases {
     }
 
     /// Our blocks of which nothing runs, the last first, each with its tasks that have no record: all of them are among these, which have not begun.
-    pub fn idle(&self, waiting: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    /// With `only_whole` none of their tasks has ended in this job.
+    pub fn idle(&self, waiting: impl Iterator<Item = u64>, only_whole: bool) -> Vec<(u64, u64)> {
         let mut of_block = BTreeMap::new();
         waiting.for_each(|seq| *of_block.entry(self.block(seq)).or_insert(0) += 1);
-        let is_idle = |(block, held): &(&u64, &Held)| !held.is_open && !held.is_done && of_block.get(*block) == Some(&held.left);
+        let may_go = |held: &Held| !held.is_open && !held.is_done && !(only_whole && held.is_begun);
+        let is_idle = |(block, held): &(&u64, &Held)| may_go(held) && of_block.get(*block) == Some(&held.left);
         self.ours.iter().rev().filter(is_idle).map(|(block, held)| (*block, held.left)).collect()
     }
 
@@ -218,12 +223,12 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::joining::join;
+    use crate::joining::{join, tests::shared};
     use crate::presence::tests::only_file;
     use std::time::Duration;
 
     fn job(folder: &Path) -> Leases {
-        join(folder, 1, Some(512), &mut |_| ()).unwrap().leases.unwrap()
+        join(folder, 1, Some(&shared(512)), &mut |_| ()).unwrap().leases.unwrap()
     }
 
     /// The leases of a job of which there is only its file, among those of another.
@@ -263,9 +268,10 @@ mod tests {
         one.read_to(Some(6)).unwrap();
         // Task 1 runs, 3 is done, and more of the last block is still to be read.
         one.ended(3).unwrap();
-        assert_eq!(one.idle([2, 4, 5, 6].into_iter()), [(1, 1)]);
+        assert_eq!(one.idle([2, 4, 5, 6].into_iter(), false), [(1, 1)]);
         one.read_to(None).unwrap();
-        assert_eq!(one.idle([2, 4, 5, 6].into_iter()), [(2, 2), (1, 1)]);
+        assert_eq!(one.idle([2, 4, 5, 6].into_iter(), false), [(2, 2), (1, 1)]);
+        assert_eq!(one.idle([2, 4, 5, 6].into_iter(), true), [(2, 2)]);
         one.give_back(1).unwrap();
         // Records that were read before it was given back may lack some of its tasks.
         assert_eq!(other.hold(3).unwrap(), Hold::Others);

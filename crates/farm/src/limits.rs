@@ -153,6 +153,11 @@ impl Capacity {
         self.objection(needs).is_none()
     }
 
+    /// Returns true if a task may ask for processors that nobody counts.
+    pub fn ignores_cpus(&self, needs: Needs) -> bool {
+        self.cpus.is_none() && needs.cpus > 1
+    }
+
     /// Why a task with these needs cannot run, if it cannot. Each task takes a processor.
     pub fn objection(&self, needs: Needs) -> Option<String> {
         let has = |what: &str, needs: u64, there: u64| Some(format!("it needs {what}={needs}, and a rank has {there} (--slots)"));
@@ -161,6 +166,7 @@ impl Capacity {
             _ if needs.gpus > self.gpus && self.is_given => has("gpus", needs.gpus.into(), self.gpus.into()),
             _ if needs.gpus > self.gpus => Some(format!("it needs gpus={}; say --slots gpus=N, how many a rank has", needs.gpus)),
             (_, Some(there)) if needs.mem > there => has("mem", needs.mem, there),
+            (_, None) if needs.mem > 0 => Some(format!("it needs mem={}; say --slots mem=BYTES, how much a rank has", needs.mem)),
             _ => None,
         }
     }
@@ -232,6 +238,13 @@ mod tests {
         assert!(uneven.capacity(0, 2).objection(Needs::default()).is_none() && uneven.capacity(1, 2).objection(Needs::default()).is_some());
         let none = Capacity::default().objection(Needs { gpus: 1, ..Needs::default() });
         assert_eq!(none.unwrap(), "it needs gpus=1; say --slots gpus=N, how many a rank has");
+        let mem = Needs { mem: 1 << 30, ..Needs::default() };
+        let without = "it needs mem=1073741824; say --slots mem=BYTES, how much a rank has";
+        assert_eq!(Capacity::default().objection(mem).as_deref(), Some(without));
+        assert_eq!(SlotsGiven::parse("cpus=2").unwrap().capacity(0, 1).objection(mem).as_deref(), Some(without));
+        let cpus = |cpus| Needs { cpus, ..Needs::default() };
+        assert!(Capacity::default().ignores_cpus(cpus(2)) && !Capacity::default().ignores_cpus(cpus(1)));
+        assert!(!given.capacity(0, 1).ignores_cpus(cpus(2)));
     }
 
     #[test]

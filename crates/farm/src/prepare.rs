@@ -9,17 +9,18 @@ use std::sync::Arc;
 use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
-use crate::joining::{Joined, join};
+use crate::joining::{Joined, Shared, join};
 use crate::journal::joblog::Joblog;
 use crate::journal::past::{Past, Verdict};
 use crate::journal::{self, foreign};
 use crate::leases::Leases;
+use crate::list::digest::Digest;
 use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
 use crate::presence::Presence;
 use crate::report::Report;
 use crate::settings::Settings;
-use crate::task::Task;
+use crate::task::{Needs, Task};
 
 /// Initial state of the lead.
 pub struct Prepared {
@@ -53,8 +54,9 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
 /// Wrong usage, with one sentence.
 pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn FnMut(&str)) -> Result<Prepared> {
     let surveyed = survey(settings, ranks_of_host)?;
-    let shared = surveyed.total.filter(|_| surveyed.can_be_shared);
-    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared, say)).transpose()?;
+    let digest = |tasks| if Some(tasks) == surveyed.total { Ok(surveyed.digest) } else { digest(settings, tasks) };
+    let shared = surveyed.total.filter(|_| surveyed.can_be_shared).map(|tasks| Shared { tasks, digest: &digest });
+    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), say)).transpose()?;
     let presence = joined.as_ref().map(|joined| joined.presence.clone());
     // A job that begins nothing is no longer there for others.
     with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))
@@ -93,11 +95,14 @@ struct Surveyed {
     total: Option<u64>,
     /// It can be read again, and its tasks can be run in any order but for `after=`.
     can_be_shared: bool,
+    /// Digest of all of its tasks.
+    digest: u64,
 }
 
 /// Looks through a list that can be read twice, so that what is wrong in it is said before anything runs.
 fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
-    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: true });
+    let by_rule = Digest::of_rule(settings).map_or(0, Digest::value);
+    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: true, digest: by_rule });
     let file = match &settings.origin {
         Origin::Commands { file, .. } | Origin::Arguments { file, .. } => file,
         Origin::Empty(tasks) => return all(*tasks),
@@ -107,19 +112,34 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
     if settings.follow || !file.is_file() {
         return Ok(Surveyed::default());
     }
-    let (mut list, mut tasks, mut can_be_shared) = (open(settings)?, 0, true);
+    let (mut list, mut tasks, mut can_be_shared, mut digest) = (open(settings)?, 0, true, Digest::default());
     while let Some(entry) = list.entry()? {
         let Entry::Task(task) = entry else {
             can_be_shared = false;
             continue;
         };
         tasks += 1;
+        digest.add(&task);
         // The first rank of a host has no less than the others.
         if let Some(why) = settings.capacity(0, ranks_of_host).objection(task.needs) {
             return Err(Error::usage(format!("{}, line {}: {why}", names::shown(file), task.line)));
         }
     }
-    Ok(Surveyed { total: Some(tasks), can_be_shared })
+    Ok(Surveyed { total: Some(tasks), can_be_shared, digest: digest.value() })
+}
+
+/// Digest of the first tasks of a list.
+fn digest(settings: &Settings, tasks: u64) -> Result<u64> {
+    if let Some(digest) = Digest::of_rule(settings) {
+        return Ok(digest.value());
+    }
+    let (mut list, mut digest) = (open(settings)?, Digest::default());
+    for _ in 0..tasks {
+        if let Some(Entry::Task(task)) = list.entry()? {
+            digest.add(&task);
+        }
+    }
+    Ok(digest.value())
 }
 
 /// Records of earlier jobs, and of the jobs `others` that run now.
@@ -184,7 +204,7 @@ fn costs(settings: &Settings, past: &mut Past, option: &str) -> Result<HashMap<u
 /// Seconds that the commands of a list take: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
 ///
 /// # Errors
-/// Wrong usage if that is not known of a command, or if commands wait for each other.
+/// Wrong usage if that is not known of a command, or if commands wait for each other or take resources.
 pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
     let mut settings = Settings::new(Origin::Commands { file: file.to_path_buf(), format: Format::Plain });
     settings.costs = journal.map(Path::to_path_buf);
@@ -197,6 +217,11 @@ pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
         };
         if !task.after.is_empty() {
             return Err(Error::usage(format!("line {}: a comparison has independent tasks only", task.line)));
+        }
+        let Needs { cpus, gpus, mem } = task.needs;
+        if cpus > 1 || gpus > 0 || mem > 0 {
+            let why = "a comparison has workers, and no resources (cpus=, gpus=, mem=)";
+            return Err(Error::usage(format!("line {}: {why}", task.line)));
         }
         let known = task.cost.or_else(|| costs.get(&task.seq).copied()).or_else(|| past.learnt(&task.text));
         let unknown = || Error::usage(format!("line {}: it is not known how long it takes; say #EQ cost=, or journal=", task.line));
@@ -241,7 +266,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_before_anything_runs() {
         let (_file, mut settings) = list("a\nb #EQ cpus=4\n");
-        assert_eq!(survey(&settings, 1).unwrap(), Surveyed { total: Some(2), can_be_shared: true });
+        let surveyed = survey(&settings, 1).unwrap();
+        assert_eq!((surveyed.total, surveyed.can_be_shared, surveyed.digest), (Some(2), true, digest(&settings, 2).unwrap()));
+        assert_ne!(surveyed.digest, digest(&settings, 1).unwrap());
         settings.slots = Some(crate::limits::SlotsGiven::parse("cpus=2").unwrap());
         let why = survey(&settings, 1).unwrap_err();
         assert!(why.exit_status() == 2 && why.to_string().ends_with(", line 2: it needs cpus=4, and a rank has 2 (--slots)"), "{why}");

@@ -1,7 +1,9 @@
 //! Settings of a farm, the same on all ranks.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
 use crate::helper::protocol::Slots;
@@ -9,7 +11,7 @@ use crate::limits::{Capacity, Halt, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
 use equipoise::topology::RankId;
-use equipoise::{Error, Result};
+use equipoise::{Error, Result, names};
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -121,6 +123,27 @@ impl Settings {
         }
     }
 
+    /// Checks on this rank that `--stdin` can be read and `--results` written, before anything begins.
+    ///
+    /// # Errors
+    /// Wrong usage if not.
+    pub fn check_files(&self) -> Result<()> {
+        if let Some(path) = &self.stdin {
+            let refused = |why: &str| Error::usage(format!("--stdin {}: it cannot be read: {why}", names::shown(path)));
+            // It is not opened, since that waits for a writer if it is a pipe with a name.
+            if fs::metadata(path).map_err(|why| refused(&why.to_string()))?.is_dir() {
+                return Err(refused("it is a folder"));
+            }
+            access(path, Access::READ_OK).map_err(|why| refused(&std::io::Error::from(why).to_string()))?;
+        }
+        if let Some(results) = &self.results {
+            let folder = results_folder(results);
+            let refused = |why| Error::usage(format!("--results {}: it cannot be written to: {why}", names::shown(results)));
+            fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).map_err(refused)?;
+        }
+        Ok(())
+    }
+
     /// Speed of a rank in built-in tasks that sleep.
     pub fn speed(&self, rank: RankId) -> f64 {
         match &self.origin {
@@ -141,5 +164,46 @@ impl Settings {
     pub fn slots_of(&self, index: u32, ranks: u32) -> Result<Slots> {
         let slots = self.slots.as_ref().map_or_else(|| Ok(Slots::default()), |given| given.of(index, ranks));
         slots.map_err(|why| Error::usage(format!("--slots: {why}")))
+    }
+}
+
+/// The folder of `--results`, or where `{#}` is in the name the one above that is the same for all tasks.
+fn results_folder(results: &Path) -> &Path {
+    let is_common = |path: &&Path| !path.to_string_lossy().contains("{#}");
+    match results.ancestors().find(is_common) {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_a_folder_that_is_there_before() {
+        for (results, folder) in [("d", "d"), ("d/{#}", "d"), ("{#}", "."), ("a/b{#}c/{#}/x", "a"), ("/d/e/{#}.txt", "/d/e"), ("/{#}", "/")]
+        {
+            assert_eq!(results_folder(Path::new(results)), Path::new(folder), "{results}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_told() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("file"), "").unwrap();
+        let said = |stdin: Option<&str>, results: Option<&str>| {
+            let mut settings = Settings::new(Origin::Empty(0));
+            (settings.stdin, settings.results) = (stdin.map(path), results.map(path));
+            settings.check_files().map_err(|why| (why.exit_status(), why.to_string().contains("it cannot be ")))
+        };
+        assert_eq!(said(Some("file"), Some("new/{#}/out")), Ok(()));
+        assert!(path("new").is_dir());
+        assert_eq!(
+            [said(Some("none"), None), said(Some("new"), None), said(None, Some("file"))],
+            [Err((2, true)), Err((2, true)), Err((2, true))]
+        );
+        assert_eq!(said(None, Some("file/{#}")), Err((2, true)));
     }
 }

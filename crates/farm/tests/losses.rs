@@ -1,4 +1,4 @@
-//! A lead whose rank dies: the rank's tasks end once, on other ranks or by the rank's own records.
+//! A lead whose rank dies or whose host is released: the rank's tasks end once, on other ranks or by the rank's own records. What is left is told.
 
 use std::cell::RefCell;
 use std::fs;
@@ -187,4 +187,40 @@ fn what_only_a_lost_rank_had_room_for_is_left() {
     [0, 1].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 12.0).unwrap());
     assert_eq!((job.lead.end(12.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (4, 2, 2));
     assert!(job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost")));
+}
+
+/// A host is given back while others work: if that fails, they go on, and only the status says it.
+#[test]
+fn a_failed_release_ends_no_task() {
+    let mut job = Job::new("a\nb\n", |settings| settings.release = Some("give-back".into()));
+    assert_eq!(job.held.each_ref().map(Vec::len), [1, 1, 0]);
+    let release = |exit| ToLead::OnHost(Outcome { exit, ..Outcome::without_run(0, State::Done) });
+    job.lead.receive(RankId::FIRST, release(3), 1.0).unwrap();
+    job.take();
+    assert_eq!(job.held.each_ref().map(Vec::len), [1, 1, 0], "nothing is stopped");
+    job.work(RankId::FIRST, 2.0);
+    job.work(RankId::new(1), 2.0);
+    assert_eq!(job.ended, [false; 3], "the other host is still to be given back");
+    job.lead.receive(RankId::FIRST, release(0), 3.0).unwrap();
+    job.take();
+    assert_eq!(job.ended, [true; 3]);
+    RankId::all(3).for_each(|rank| job.lead.receive(rank, ToLead::Gone, 4.0).unwrap());
+    assert_eq!((job.lead.end(4.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (1, 2, 0));
+    assert!(job.said.borrow().iter().any(|said| said == "a command of --release on host a ended with status 3"));
+}
+
+/// One long task runs while many short ones have ended: the rate says nothing of what is left, the estimate does.
+#[test]
+fn the_time_left_is_that_of_the_estimates() {
+    for (long, said) in [
+        ("long #EQ cost=12\n", "20 done, 0 failed of 21, 1 running, 4.0/s, 7 s left"),
+        ("long\n", "20 done, 0 failed of 21, 1 running, 4.0/s"),
+    ] {
+        let mut job = Job::new(&format!("{long}{}", "short\n".repeat(20)), |_| {});
+        assert_eq!(job.held[0][0].seq, 1);
+        job.work(RankId::new(1), 1.0);
+        job.work(RankId::new(2), 2.0);
+        job.lead.tick(5.0).unwrap();
+        assert_eq!(job.said.borrow().last().map(String::as_str), Some(said));
+    }
 }

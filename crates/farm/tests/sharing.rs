@@ -40,7 +40,8 @@ fn one_before_all(tasks: u64) -> String {
 /// A job with one rank.
 struct Job {
     lead: Lead,
-    presence: Arc<Presence>,
+    /// If it has a journal.
+    presence: Option<Arc<Presence>>,
     held: Vec<Task>,
     /// The tasks that it has run.
     ran: Vec<u64>,
@@ -55,10 +56,10 @@ impl Job {
         settings.journal = Some(folder.join("journal"));
         change(&mut settings);
         let prepared = prepare(&settings, 1).unwrap();
-        let presence = prepared.presence.clone().unwrap();
+        let (presence, number) = (prepared.presence.clone(), prepared.job);
         let printer = Printer::new(output::standard(), false);
         let mut lead = Lead::new(&settings, prepared, vec!["a".into()], printer, Box::new(Nobody), 0.0);
-        lead.begin(presence.job(), 0.0).unwrap();
+        lead.begin(number, 0.0).unwrap();
         let mut job = Job { lead, presence, held: Vec::new(), ran: Vec::new(), now: 0.0, is_ending: false };
         job.take();
         job
@@ -88,11 +89,12 @@ impl Job {
     }
 
     fn record(&self, task: &Task, state: State) -> Outcome {
-        let path = journal::file(self.presence.folder(), RankId::FIRST, self.presence.job());
         // Each record is later than those before it.
         static STARTED: AtomicU32 = AtomicU32::new(1);
         let start = f64::from(STARTED.fetch_add(1, Ordering::Relaxed));
         let outcome = Outcome { attempt: 1, start, ..Outcome::without_run(task.seq, state) };
+        let Some(presence) = &self.presence else { return outcome };
+        let path = journal::file(presence.folder(), RankId::FIRST, presence.job());
         let mut line = Vec::new();
         record::write(&mut line, "a", &outcome, &task.text);
         OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(&line).unwrap();
@@ -119,6 +121,11 @@ impl Job {
         self.lead.tick(self.now).unwrap();
         self.take();
         while self.run(State::Done) {}
+    }
+
+    /// It is gone for the others.
+    fn die(&self) {
+        self.presence.iter().for_each(|presence| presence.end());
     }
 
     fn signal(&mut self) {
@@ -157,16 +164,45 @@ fn estimates_do_not_make_a_job_take_all() {
     work(&mut [&mut one, &mut other], 600);
 }
 
-/// All that the second job may read ahead waits for a task of the first one.
+/// All that the jobs read ahead waits for a task of the first one, which has taken far more than it can soon run when that has ended.
 #[test]
 fn tasks_that_wait_for_another_jobs_run_when_it_has_ended() {
-    let place = place(&one_before_all(600));
-    let (mut one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
-    assert_eq!((one.held.len(), other.held.len()), (1, 0));
-    other.work();
-    assert!(other.ran.is_empty());
-    work(&mut [&mut one, &mut other], 600);
-    assert!(other.ran.len() > 1, "both work");
+    for retries in [false, true] {
+        let place = place(&one_before_all(600));
+        let retry = |settings: &mut Settings| settings.retry_failed = retries;
+        let (mut one, mut other) = (Job::new(place.path(), retry), Job::new(place.path(), retry));
+        assert_eq!((one.held.len(), other.held.len()), (1, 0));
+        other.work();
+        assert!(other.ran.is_empty());
+        assert!(one.run(State::Done));
+        for job in [&mut one, &mut other] {
+            // As its heartbeat does, sooner.
+            job.presence.iter().for_each(|presence| _ = presence.others());
+            job.now += 100.0;
+            job.lead.tick(job.now).unwrap();
+            job.take();
+        }
+        while one.run(State::Done) | other.run(State::Done) {}
+        assert!(one.ran.len() > 200 && other.ran.len() > 200, "{retries}: {} and {}", one.ran.len(), other.ran.len());
+        work(&mut [&mut one, &mut other], 600);
+    }
+}
+
+/// Commands that wait are no reason to leave workers idle: there are others behind them.
+#[test]
+fn what_comes_behind_tasks_that_wait_is_read() {
+    let waiting: String = (2..=600).map(|seq| format!("t{seq} #EQ after=1\n")).collect();
+    let place = place(&format!("first\n{waiting}last\nlast\n"));
+    for shared in [false, true] {
+        let mut job = Job::new(place.path(), |settings| {
+            settings.workers = 3;
+            settings.journal = settings.journal.take().filter(|_| shared);
+        });
+        let seqs: Vec<u64> = job.held.iter().map(|task| task.seq).collect();
+        assert_eq!(seqs, [1, 601, 602], "shared: {shared}");
+        while job.run(State::Done) {}
+        assert_eq!((job.status(), job.lead.counts.done), (0, 602));
+    }
 }
 
 /// The job whose task they wait for dies: the other one runs it, too, although it has as much as it may read ahead.
@@ -175,7 +211,7 @@ fn tasks_that_wait_for_a_dead_jobs_run_after_it() {
     let place = place(&one_before_all(600));
     let (one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
     other.work();
-    one.presence.end();
+    one.die();
     work(&mut [&mut other], 600);
 }
 
@@ -198,13 +234,47 @@ fn a_task_that_is_tried_again_elsewhere_is_waited_for() {
     let place = place(&one_before_all(300));
     let mut earlier = Job::new(place.path(), |_| {});
     assert!(earlier.run(State::Failed));
-    earlier.presence.end();
+    earlier.die();
     let retry = |settings: &mut Settings| settings.retry_failed = true;
     let (mut one, mut other) = (Job::new(place.path(), retry), Job::new(place.path(), retry));
     assert_eq!(one.held[0].seq, 1);
     other.work();
     assert!(other.ran.is_empty() && other.lead.counts.skipped == 0);
     work(&mut [&mut one, &mut other], 300);
+}
+
+/// The record of another command, which was on a line before, frees nothing that comes after the one that is there now.
+#[test]
+fn an_edited_command_of_another_job_is_waited_for() {
+    let rest = "r2\nr3\nr4\nr5\nt6 #EQ after=1\n";
+    let place = place(&format!("old\n{rest}"));
+    let mut earlier = Job::new(place.path(), |_| {});
+    assert!(earlier.run(State::Done));
+    earlier.die();
+    fs::write(place.path().join("list"), format!("new\n{rest}")).unwrap();
+    let (mut one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
+    assert_eq!(one.held[0].seq, 1);
+    other.work();
+    assert!(other.ran.contains(&5) && !other.ran.contains(&6), "{:?}", other.ran);
+    work(&mut [&mut one, &mut other], 6);
+}
+
+/// The list has grown within the last block of the first job, which does not know that.
+#[test]
+fn what_is_new_in_a_list_runs_when_the_job_that_had_its_block_has_ended() {
+    let lines: String = (1..=1022).map(|seq| format!("t{seq} #EQ cost=1\n")).collect();
+    let place = place(&lines);
+    let mut one = Job::new(place.path(), |_| {});
+    fs::write(place.path().join("list"), lines + "t1023\nt1024\n").unwrap();
+    let mut other = Job::new(place.path(), |_| {});
+    one.work();
+    assert_eq!((one.status(), one.lead.counts.done, other.ran.len()), (0, 1022, 0));
+    for _ in 0..20 {
+        if !other.is_ending {
+            other.work();
+        }
+    }
+    assert_eq!((other.status(), other.lead.counts.done, other.ran.as_slice()), (0, 1024, &[1023, 1024][..]));
 }
 
 /// A job that is asked to end while it waits for another's tasks says that they are left.
@@ -233,12 +303,12 @@ fn blocks_of_dead_jobs_are_taken_over() {
     let mut other = Job::new(place.path(), |_| {});
     let mut last = Job::new(place.path(), |_| {});
     assert!((0..10).all(|_| one.run(State::Done)));
-    one.presence.end();
+    one.die();
     other.now += 100.0;
     other.lead.tick(other.now).unwrap();
     other.take();
     assert!((0..10).all(|_| other.run(State::Done)));
-    other.presence.end();
+    other.die();
     for _ in 0..20 {
         if !last.is_ending {
             last.work();

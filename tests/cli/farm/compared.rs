@@ -56,6 +56,8 @@ fn a_list_that_is_not_to_be_compared_is_refused() {
         ("sleep 1\n", "commands:file=jobs", "commands:file=jobs: line 1: it is not known how long it takes"),
         ("a #EQ cost=1\n#EQ barrier\nb #EQ cost=1\n", "commands:file=jobs", "independent tasks only, and the list has barriers"),
         ("a #EQ cost=1\nb #EQ cost=1 after=1\n", "commands:file=jobs", "line 2: a comparison has independent tasks only"),
+        ("a #EQ cost=1 cpus=1\nb #EQ cost=1 cpus=2\n", "commands:file=jobs", "line 2: a comparison has workers, and no resources"),
+        ("a #EQ cost=1 gpus=1\n", "commands:file=jobs", "line 1: a comparison has workers, and no resources"),
         ("a #EQ cost=1\n", "commands:file=none", "the list cannot be read"),
         ("a #EQ cost=1\n", "commands:file=jobs,journal=none", "none: it cannot be read"),
         ("a #EQ cost=1\n", "commands", "it needs file=LIST"),

@@ -27,6 +27,24 @@ fn jobs_are_resumed() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2 (task 2) is not the command that the journal has"));
 }
 
+/// A list that has become shorter is told: its missing tasks are neither run nor counted.
+#[test]
+fn a_list_that_has_become_shorter_is_told() {
+    let place = Place::new();
+    place.list(b"true\nfalse\ntrue\n").expect(1, &["jobs", "--journal", "j"]);
+    let said = "the list ends with task 1, and 2 tasks behind it, up to task 3, have records of earlier jobs: they do not count\n";
+    place.list(b"true\n");
+    let resume = ["--journal", "j", "--resume"];
+    let mut piped = place.command(&[&["-"][..], &resume].concat());
+    for output in [place.farm(&[&["jobs"][..], &resume].concat()), piped.stdin(fs::File::open(place.path("jobs")).unwrap()).output().unwrap()] {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && errors.matches(said).count() == 1 && errors.contains("1 tasks: 1 done"), "{errors}");
+    }
+    place.list(b"true\nfalse\ntrue\ntrue\n");
+    let output = place.farm(&[&["jobs"][..], &resume].concat());
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("the list ends"));
+}
+
 #[test]
 fn other_logs_are_gone_on_with_and_written() {
     let place = Place::new();

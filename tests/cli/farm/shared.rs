@@ -98,6 +98,52 @@ fn a_list_that_cannot_be_shared_is_refused() {
     end(first, 0);
 }
 
+/// Commands of one list are never counted as those of another: a job with another list is refused, and the first one does its own.
+#[test]
+fn a_job_with_another_list_is_refused() {
+    let place = Place::new();
+    place.list(list(4, 0.7).as_bytes());
+    fs::write(place.path("same"), format!("# the same\n\n{}", list(4, 0.7).replace('\n', " #EQ cost=1\n"))).unwrap();
+    fs::write(place.path("other"), list(4, 0.7).replace("echo 4", "echo 5")).unwrap();
+    fs::write(place.path("shorter"), list(3, 0.7)).unwrap();
+    let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    until("it has joined", || place.path("j/job-1.joined").exists());
+    let array = ["--array", "1-3", "--journal", "j", "--", "echo", "X{}"];
+    let refused = [
+        (&["other", "--journal", "j"][..], 4),
+        (&["shorter", "--journal", "j", "--resume"], 3),
+        (&["jobs", "--shell", "--journal", "j"], 4),
+        (&array, 3),
+    ];
+    for (arguments, tasks) in refused {
+        let said = end(place.start(arguments), 2);
+        let why =
+            format!("--journal j: job 1 runs on it with another list of commands (4 tasks; this one has {tasks}); say the same list, or ");
+        assert!(said.contains(&why) && said.lines().count() == 1, "{said}");
+    }
+    let second = place.start(&["same", "--workers", "1", "--journal", "j"]);
+    for job in [first, second] {
+        let said = end(job, 0);
+        assert!(said.contains("4 tasks: 4 done"), "{said}");
+    }
+    assert_eq!(place.ran(), [1, 2, 3, 4]);
+}
+
+/// Lines that were added since the first job began are those of the second one.
+#[test]
+fn a_list_that_has_grown_is_shared() {
+    let place = Place::new();
+    place.list(list(3, 1.0).as_bytes());
+    let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    until("it has joined", || place.path("j/job-1.joined").exists());
+    place.list(list(6, 1.0).as_bytes());
+    let second = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    end(first, 0);
+    let said = end(second, 0);
+    assert!(said.contains("6 tasks: 6 done"), "{said}");
+    assert_eq!(place.ran(), [1, 2, 3, 4, 5, 6]);
+}
+
 /// All that the second job may read ahead waits for the task that the first one runs.
 #[test]
 fn commands_come_after_those_of_another_job() {

@@ -66,6 +66,37 @@ fn needs_that_no_rank_can_meet_are_refused() {
     }
 }
 
+/// What would be ignored is told: memory that nobody counts is refused, processors are only remarked on, once.
+#[test]
+fn needs_without_slots_are_told() {
+    let place = Place::new();
+    for slots in [&[][..], &["--slots", "cpus=2"]] {
+        let said = place.list(b"true\ntrue #EQ mem=999T\n").farm(&[&["jobs", "--journal", "j"][..], slots].concat());
+        assert_eq!(
+            (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned()),
+            (Some(2), format!("equipoise: jobs, line 2: it needs mem={}; say --slots mem=BYTES, how much a rank has\n", 999u64 << 40))
+        );
+    }
+    let said = place.list(b"true #EQ cpus=2\ntrue #EQ cpus=3\n").farm(&["jobs"]);
+    let errors = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.status.success() && errors.matches("jobs, line 1: cpus= counts only with --slots cpus=N").count() == 1, "{errors}");
+    assert_eq!(errors.matches("cpus=").count(), 2, "{errors}");
+}
+
+/// Files that no command could read or write are refused before the job joins its journal.
+#[test]
+fn inputs_and_results_are_checked_before() {
+    let place = Place::new();
+    place.list(b"true\n");
+    for wrong in [["--results", "/proc/x"], ["--results", "/proc/{#}"], ["--results", "jobs/{#}"], ["--stdin", "nosuch"], ["--stdin", "/"]]
+    {
+        let said = place.farm(&[&["jobs", "--journal", "j"][..], &wrong].concat());
+        let errors = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.status.code() == Some(2) && errors.starts_with(&format!("equipoise: {} ", wrong[0])), "{wrong:?}: {errors}");
+        assert!(errors.lines().count() == 1 && errors.contains(": it cannot be ") && !place.path("j").exists(), "{errors}");
+    }
+}
+
 /// Devices are those that the farm itself may see.
 #[test]
 fn devices_are_those_of_the_environment() {

@@ -145,6 +145,17 @@ impl Past {
         self.by_seq.is_empty() && self.by_line.is_empty()
     }
 
+    /// Returns true if the task of this number has a record.
+    pub fn has(&self, seq: u64) -> bool {
+        self.by_seq.contains_key(&seq)
+    }
+
+    /// Number of tasks with a greater number than this that have records, and the last of them.
+    pub fn behind(&self, seq: u64) -> Option<(u64, u64)> {
+        let behind = || self.by_seq.keys().copied().filter(|other| *other > seq);
+        behind().max().map(|last| (behind().count() as u64, last))
+    }
+
     /// The final state of the task of this number, if it has one.
     pub fn final_state(&self, seq: u64) -> Option<State> {
         self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())

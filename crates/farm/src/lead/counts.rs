@@ -66,16 +66,32 @@ impl Counts {
         self.longest.max(self.work / capacity.max(1.0))
     }
 
-    /// A line of progress.
-    pub fn progress(&self, seconds: f64, running: u64) -> String {
-        let ended = self.done + self.failed + self.skipped;
-        let of = self.total.map_or_else(String::new, |total| format!(" of {total}"));
-        let rate = (ended - self.earlier) as f64 / seconds.max(1e-9);
-        let left = match self.total.map(|total| total.saturating_sub(ended)) {
-            Some(left) if rate > 0.0 => format!(", {} left", clock(left as f64 / rate)),
-            _ => String::new(),
+    fn ended(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+
+    /// Tasks that this job ends in a second.
+    fn rate(&self, seconds: f64) -> f64 {
+        (self.ended() - self.earlier) as f64 / seconds.max(1e-9)
+    }
+
+    /// Seconds until all tasks have ended, by their estimates if there are some, else at the rate until now; `None` if nothing is known of it.
+    pub fn time_left(&self, seconds: f64, running: u64, estimated: Option<f64>) -> Option<f64> {
+        let left = self.total?.saturating_sub(self.ended());
+        let time = match estimated {
+            Some(time) => time,
+            // What still runs may be longer than all that has ended.
+            None if left <= running => return None,
+            None => left as f64 / self.rate(seconds),
         };
-        format!("{} done, {} failed{of}, {running} running, {rate:.1}/s{left}", self.done, self.failed)
+        Some(time).filter(|time| time.is_finite() && *time > 0.0)
+    }
+
+    /// A line of progress.
+    pub fn progress(&self, seconds: f64, running: u64, left: Option<f64>) -> String {
+        let of = self.total.map_or_else(String::new, |total| format!(" of {total}"));
+        let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
+        format!("{} done, {} failed{of}, {running} running, {:.1}/s{left}", self.done, self.failed, self.rate(seconds))
     }
 
     /// The last line for people.
@@ -101,6 +117,40 @@ impl Counts {
             "event": "end", "tasks": self.read, "done": self.done, "failed": self.failed, "skipped": self.skipped, "left": self.left,
             "seconds": seconds, "busy": self.busy, "bound": self.bound(capacity), "earlier": self.earlier, "edited": self.edited,
         })
+    }
+}
+
+/// Estimated work of tasks that have not ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Remaining {
+    /// Seconds of a task without an estimate.
+    usual: f64,
+    /// Seconds of all of them.
+    work: f64,
+    longest: f64,
+}
+
+impl Remaining {
+    pub fn new(usual: f64) -> Remaining {
+        Remaining { usual, ..Remaining::default() }
+    }
+
+    /// Adds a task that has run for some time.
+    pub fn add(&mut self, cost: Option<f64>, elapsed: f64) {
+        let left = (cost.unwrap_or(self.usual) - elapsed).max(0.0);
+        self.work += left;
+        self.longest = self.longest.max(left);
+    }
+
+    /// Adds tasks of which only the number is known.
+    pub fn add_unknown(&mut self, tasks: u64) {
+        self.work += tasks as f64 * self.usual;
+        self.longest = self.longest.max(if tasks > 0 { self.usual } else { 0.0 });
+    }
+
+    /// Seconds that it takes at least, with this number of workers.
+    pub fn time(&self, workers: u64) -> f64 {
+        self.longest.max(self.work / workers.max(1) as f64)
     }
 }
 
@@ -138,8 +188,23 @@ mod tests {
     #[test]
     fn progress_says_how_long_it_takes() {
         let counts = Counts { total: Some(100), done: 18, failed: 2, earlier: 10, ..Counts::default() };
-        assert_eq!(counts.progress(5.0, 4), "18 done, 2 failed of 100, 4 running, 2.0/s, 40 s left");
+        let left = |running, estimated| counts.time_left(5.0, running, estimated);
+        assert_eq!([left(4, None), left(80, None), left(4, Some(7.0)), left(4, Some(0.0))], [Some(40.0), None, Some(7.0), None]);
+        assert_eq!(Counts::default().time_left(5.0, 4, Some(7.0)), None, "the list may go on");
+        assert_eq!(counts.progress(5.0, 4, left(4, None)), "18 done, 2 failed of 100, 4 running, 2.0/s, 40 s left");
+        assert_eq!(counts.progress(5.0, 80, None), "18 done, 2 failed of 100, 80 running, 2.0/s");
         assert_eq!([clock(61.0), clock(7325.0)], ["1:01", "2:02:05"]);
+    }
+
+    #[test]
+    fn what_remains_is_bounded_by_the_longest_task_and_by_the_work() {
+        let mut remaining = Remaining::new(2.0);
+        remaining.add(Some(12.0), 5.0);
+        remaining.add(Some(3.0), 8.0);
+        assert_eq!(remaining.time(4), 7.0);
+        remaining.add(None, 0.0);
+        remaining.add_unknown(10);
+        assert_eq!([remaining.time(2), remaining.time(8)], [14.5, 7.0]);
     }
 
     #[test]

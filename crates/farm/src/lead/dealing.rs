@@ -43,17 +43,17 @@ impl Lead {
             let most = self.room(at);
             let tasks = self.take(at, most, last - now);
             if !tasks.is_empty() {
-                self.give(at, tasks);
+                self.give(at, tasks, now);
             }
         }
         self.next_rank = (self.next_rank + 1) % ranks;
     }
 
-    pub(super) fn give(&mut self, at: usize, tasks: Vec<Ready>) {
+    pub(super) fn give(&mut self, at: usize, tasks: Vec<Ready>, now: f64) {
         let rank = RankId::new(at as u32);
         self.ranks[at].held += tasks.len() as u64;
         let keeps = self.settings.survives;
-        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, rank, keeps)));
+        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, rank, keeps, now)));
         self.out.extend(out);
         self.sends.push((rank, ToHand::Tasks(tasks)));
     }

@@ -25,8 +25,12 @@ pub fn capacities(settings: &Settings, host_of_rank: &[String]) -> Vec<Capacity>
 
 impl Lead {
     /// Refuses a task that no rank can ever run.
-    pub(super) fn checked(&self, entry: Option<Entry>) -> Result<Option<Entry>> {
+    pub(super) fn checked(&mut self, entry: Option<Entry>) -> Result<Option<Entry>> {
         let Some(Entry::Task(task)) = &entry else { return Ok(entry) };
+        if !self.told_of_cpus && self.ranks.iter().all(|rank| rank.capacity.ignores_cpus(task.needs)) {
+            self.told_of_cpus = true;
+            self.audience.remark(&self.list.wrong(task.line, "cpus= counts only with --slots cpus=N, how many a rank has").to_string());
+        }
         let is_spared = |rank: usize| self.settings.dedicated && rank == 0 && self.ranks.len() > 1;
         let mut why = None;
         for (_, rank) in self.ranks.iter().enumerate().filter(|(at, _)| !is_spared(*at)) {

@@ -34,6 +34,8 @@ pub struct Hosts {
     /// Commands of releases that run, on rank 0.
     releasing: u32,
     failed: bool,
+    /// A command of a host's start has failed.
+    start_failed: bool,
 }
 
 impl Hosts {
@@ -49,7 +51,7 @@ impl Hosts {
         }
         let text = |option: &Option<String>| option.iter().map(|text| text.clone().into_bytes()).collect();
         let (setup, teardown) = (text(&settings.setup), text(&settings.teardown));
-        Hosts { hosts, of_rank, setup, teardown, release: settings.release.clone(), releasing: 0, failed: false }
+        Hosts { hosts, of_rank, setup, teardown, release: settings.release.clone(), releasing: 0, failed: false, start_failed: false }
     }
 
     /// The commands of the start, on the first rank of each host.
@@ -86,27 +88,31 @@ impl Hosts {
 
     /// Records that a command on a rank has ended; returns a sentence if it should be reported.
     pub fn ended(&mut self, rank: RankId, outcome: &Outcome) -> Option<String> {
-        if self.releasing > 0 && rank == RankId::FIRST {
+        let has_failed = outcome.exit != 0 || outcome.signal != 0;
+        let what = if self.releasing > 0 && rank == RankId::FIRST {
             self.releasing -= 1;
+            "a command of --release on"
         } else {
             let host = &mut self.hosts[self.of_rank[rank.index()]];
+            let is_start = matches!(host.stage, Stage::Starting(_));
             host.stage = match host.stage {
                 Stage::Starting(number) if number > 1 => Stage::Starting(number - 1),
                 Stage::Ending(number) if number > 1 => Stage::Ending(number - 1),
                 Stage::Ending(_) => Stage::Over,
                 _ => Stage::Working,
             };
-        }
-        if outcome.exit == 0 && outcome.signal == 0 {
+            self.start_failed |= has_failed && is_start;
+            if is_start { "a command for the start (--setup) of" } else { "a command for the end (--teardown) of" }
+        };
+        if !has_failed {
             return None;
         }
         self.failed = true;
         let said = match &outcome.err.kept {
-            Kept::Here(text) => String::from_utf8_lossy(text).trim().to_string(),
+            Kept::Here(text) if !text.trim_ascii().is_empty() => format!(": {}", String::from_utf8_lossy(text).trim()),
             _ => String::new(),
         };
-        let name = self.name(rank);
-        Some(format!("a command for host {name} (--setup, --teardown, --release) {}: {said}", super::counts::how(outcome)))
+        Some(format!("{what} host {} {}{said}", self.name(rank), super::counts::how(outcome)))
     }
 
     /// A rank is lost. A command for its host that ran there has failed; without any rank the host is over.
@@ -114,6 +120,7 @@ impl Hosts {
         let host = &mut self.hosts[self.of_rank[rank.index()]];
         let ran_here = host.ranks.first() == Some(&rank) && matches!(host.stage, Stage::Starting(_) | Stage::Ending(_));
         self.failed |= ran_here;
+        self.start_failed |= ran_here && matches!(host.stage, Stage::Starting(_));
         host.ranks.retain(|other| *other != rank);
         host.stage = match host.stage {
             _ if host.ranks.is_empty() => Stage::Over,
@@ -128,9 +135,18 @@ impl Hosts {
         self.failed
     }
 
+    /// Returns true if one of a host's start has: its tasks may lack what they need.
+    pub fn has_failed_to_start(&self) -> bool {
+        self.start_failed
+    }
+
     /// Calls `--release` for each host whose ranks have no tasks and get no more.
     pub fn release(&mut self, busy: &[bool]) -> Vec<(RankId, ToHand)> {
         let Some(command) = self.release.clone() else { return Vec::new() };
+        // Rank 0 runs one kind of command at a time, so that it is known which of them has ended.
+        if self.hosts[self.of_rank[0]].stage != Stage::Working {
+            return Vec::new();
+        }
         let mut sends = Vec::new();
         for at in 0..self.hosts.len() {
             let host = &mut self.hosts[at];
@@ -206,13 +222,29 @@ mod tests {
         assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
         let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
         assert!(
-            hosts
-                .ended(RankId::new(2), &failed)
-                .unwrap()
-                .starts_with("a command for host b (--setup, --teardown, --release) ended with status 3")
+            hosts.ended(RankId::new(2), &failed).unwrap().starts_with("a command for the end (--teardown) of host b ended with status 3")
         );
         hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done));
-        assert!(hosts.is_done() && hosts.has_failed());
+        assert!(hosts.is_done() && hosts.has_failed() && !hosts.has_failed_to_start());
+    }
+
+    /// Of a host that starts nothing is known that would be worth running tasks there; what comes later concerns no tasks.
+    #[test]
+    fn a_failure_at_the_start_is_told_apart() {
+        let failed = Outcome { exit: 1, ..Outcome::without_run(0, State::Failed) };
+        let all = |settings: &mut Settings| (settings.setup, settings.release) = (Some("s".into()), Some("r".into()));
+        let mut hosts = hosts(all);
+        assert_eq!(ranks(&hosts.begin()), [0, 2]);
+        assert_eq!(hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done)), None);
+        assert!(hosts.release(&[false; 3]).is_empty(), "rank 0 is busy with its host's start");
+        assert_eq!(hosts.ended(RankId::FIRST, &failed).unwrap(), "a command for the start (--setup) of host a ended with status 1");
+        assert!(hosts.has_failed() && hosts.has_failed_to_start());
+        let mut hosts = super::tests::hosts(all);
+        hosts.begin();
+        [0, 2].iter().for_each(|rank| _ = hosts.ended(RankId::new(*rank), &Outcome::without_run(0, State::Done)));
+        assert_eq!(hosts.release(&[true, true, false]).len(), 1);
+        assert_eq!(hosts.ended(RankId::FIRST, &failed).unwrap(), "a command of --release on host a ended with status 1");
+        assert!(hosts.has_failed() && !hosts.has_failed_to_start());
     }
 
     #[test]

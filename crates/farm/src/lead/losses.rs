@@ -36,7 +36,7 @@ impl Lead {
             said += &format!("; long outputs of {outputs} tasks are lost with it");
         }
         self.audience.remark(&said);
-        if self.hosts.has_failed() && !self.draining {
+        if self.hosts.has_failed_to_start() && !self.draining {
             self.drain(0.0, now);
         }
         self.go_on(now)

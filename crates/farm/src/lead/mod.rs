@@ -11,6 +11,7 @@ mod leaving;
 mod losses;
 mod packing;
 pub mod pool;
+mod progress;
 mod reading;
 mod sash;
 mod sharing;
@@ -48,8 +49,6 @@ pub trait Audience {
     fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]);
 }
 
-/// Seconds between two lines of progress.
-const EVERY: f64 = 5.0;
 /// Number of failures that are reported one by one.
 const TOLD: u64 = 10;
 
@@ -72,15 +71,19 @@ struct Out {
     text: Vec<u8>,
     /// Attempts that have ended.
     attempts: u32,
+    /// Estimated seconds.
+    cost: Option<f64>,
+    /// When it was dealt.
+    dealt: f64,
     /// All but its text, where it may have to be dealt again.
     rest: Option<Box<Task>>,
 }
 
 impl Out {
-    fn of(task: &Task, attempts: u32, rank: RankId, keeps: bool) -> Out {
+    fn of(task: &Task, attempts: u32, rank: RankId, keeps: bool, now: f64) -> Out {
         let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
         let rest = keeps.then(|| Box::new(Task { text: Vec::new(), ..task.clone() }));
-        Out { rank, line: task.line, text, attempts, rest }
+        Out { rank, line: task.line, text, attempts, cost: task.cost, dealt: now, rest }
     }
 }
 
@@ -116,6 +119,7 @@ pub struct Lead {
     draining: bool,
     is_ending: bool,
     why_unread: Option<Error>,
+    told_of_cpus: bool,
     began: f64,
     last_line: f64,
     sends: Vec<(RankId, ToHand)>,
@@ -167,6 +171,7 @@ impl Lead {
             draining: false,
             is_ending: false,
             why_unread: None,
+            told_of_cpus: false,
             began: now,
             last_line: now,
             sends: Vec::new(),
@@ -195,6 +200,9 @@ impl Lead {
             |lead| json!({"event": "begin", "ranks": lead.ranks.len(), "workers": lead.settings.workers, "tasks": lead.counts.total}),
         );
         self.sends.extend(self.hosts.begin());
+        if let Some(tasks) = self.counts.total {
+            self.tell_missing(tasks);
+        }
         self.go_on(now)
     }
 
@@ -229,7 +237,8 @@ impl Lead {
                 if let Some(said) = said {
                     self.audience.remark(&said);
                 }
-                if self.hosts.has_failed() && !self.draining {
+                // After a failed --release or --teardown the tasks go on.
+                if self.hosts.has_failed_to_start() && !self.draining {
                     self.drain(0.0, now);
                 }
             }
@@ -262,16 +271,7 @@ impl Lead {
                 self.drain(0.0, now);
             }
         }
-        if now - self.last_line >= EVERY && !self.is_ending {
-            self.last_line = now;
-            let running = self.out.len() as u64;
-            let line = self.counts.progress(now - self.began, running.min(u64::from(self.settings.workers) * self.ranks.len() as u64));
-            self.event(|lead| {
-                let Counts { done, failed, skipped, total, .. } = &lead.counts;
-                json!({"event": "progress", "done": done, "failed": failed, "skipped": skipped, "running": running, "tasks": total})
-            });
-            self.audience.remark(&line);
-        }
+        self.show_progress(now);
         self.go_on(now)
     }
 
@@ -385,7 +385,7 @@ impl Lead {
 
     fn record_skipped(&mut self, skipped: Vec<Task>) {
         if !skipped.is_empty() {
-            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, RankId::FIRST, false))));
+            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, RankId::FIRST, false, 0.0))));
             self.sends.push((RankId::FIRST, ToHand::Skip(skipped)));
         }
     }

@@ -96,6 +96,7 @@ impl Pool {
         }
         let seq = task.seq;
         missing.iter().for_each(|before| self.dependents.entry(*before).or_default().push(seq));
+        self.bytes += task.text.len();
         self.waiting.insert(seq, (ready, missing.len() as u64));
         Added::Kept
     }
@@ -104,6 +105,13 @@ impl Pool {
         let nanoseconds = ready.0.cost.filter(|_| !self.by_list).map_or(0, |seconds| (seconds * 1e9) as u64);
         self.bytes += ready.0.text.len();
         self.ready.insert((std::cmp::Reverse(nanoseconds), ready.0.seq), ready);
+    }
+
+    /// Takes a task that waits.
+    fn take_waiting(&mut self, seq: u64) -> Option<Ready> {
+        let (ready, _) = self.waiting.remove(&seq)?;
+        self.bytes -= ready.0.text.len();
+        Some(ready)
     }
 
     /// A task has ended. The tasks that can never run any more are returned; each of them has failed itself by then.
@@ -123,7 +131,7 @@ impl Pool {
                 if success && !is_ready {
                     continue;
                 }
-                let Some((ready, _)) = self.waiting.remove(&dependent) else { continue };
+                let Some(ready) = self.take_waiting(dependent) else { continue };
                 match is_ready {
                     true => self.make_ready(ready),
                     false => {
@@ -142,9 +150,8 @@ impl Pool {
         while let Some(seq) = next.pop() {
             self.left.insert(seq);
             let after = self.dependents.remove(&seq).unwrap_or_default();
-            let taken = after.into_iter().filter(|dependent| self.waiting.remove(dependent).is_some());
             let from = left.len();
-            left.extend(taken);
+            left.extend(after.into_iter().filter(|dependent| self.take_waiting(*dependent).is_some()));
             next.extend(&left[from..]);
         }
         left
@@ -214,13 +221,19 @@ impl Pool {
         self.waiting.len() as u64
     }
 
-    /// Bytes of the commands that are ready.
+    /// Bytes of the commands that are ready or wait.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Estimated seconds of each task, where they are known.
+    pub fn costs(&self) -> impl Iterator<Item = Option<f64>> {
+        let waiting = self.waiting.values().map(|((task, _), _)| task.cost);
+        self.ready.values().map(|(task, _)| task.cost).chain(waiting)
     }
 
     /// Estimated seconds of all that is ready.
@@ -274,6 +287,22 @@ mod tests {
         assert_eq!(taken(&mut pool, 9), [2]);
         assert!(pool.ended(2, true).is_empty());
         assert_eq!(taken(&mut pool, 9), [3]);
+    }
+
+    #[test]
+    fn bytes_are_those_of_all_that_is_not_dealt() {
+        let mut pool = Pool::default();
+        for (seq, text, after) in [(1, "a", 0), (2, "bb", 1), (3, "ccc", 9), (4, "dddd", 8), (5, "eeeee", 1)] {
+            let after = if after > 0 { vec![(after, after)] } else { Vec::new() };
+            assert_eq!(pool.add((Task { seq, after, text: text.into(), ..Task::default() }, 0)), Added::Kept);
+        }
+        assert_eq!(pool.bytes(), 15);
+        assert_eq!(taken(&mut pool, 1), [1]);
+        pool.ended(1, true);
+        assert_eq!((pool.bytes(), pool.ready()), (14, 2));
+        pool.ended(9, false);
+        assert_eq!(pool.leave(8), [4]);
+        assert_eq!((taken(&mut pool, 9), pool.bytes()), (vec![2, 5], 0));
     }
 
     #[test]

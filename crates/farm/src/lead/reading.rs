@@ -8,7 +8,7 @@ use crate::journal::past::Verdict;
 use crate::list::Entry;
 use crate::task::{State, Task};
 
-/// Tasks that are read and not dealt, at most; more where the longest is to be found among them.
+/// Tasks that are ready, at most, before more are read, and tasks that wait for others; more where the longest is to be found among them.
 const WINDOW: u64 = 8192;
 const WINDOW_BY_COST: u64 = 1 << 16;
 /// Bytes of their commands, at most.
@@ -30,7 +30,8 @@ impl Lead {
                 self.count_others()?;
             }
             let window = self.window();
-            let is_full = self.pool.ready() + self.pool.waiting() >= window || self.pool.bytes() >= WINDOW_BYTES;
+            // Tasks that wait keep no rank busy: what comes behind them is read, too.
+            let is_full = self.pool.ready() >= window || self.pool.waiting() >= window.max(WINDOW) || self.pool.bytes() >= WINDOW_BYTES;
             // Tasks that were read and that wait may wait for some that a dead job has left.
             let may_free = self.pool.ready() == 0 && self.sharing.is_behind();
             if is_full && !may_free && !self.draining {
@@ -49,6 +50,9 @@ impl Lead {
             match entry {
                 None => {
                     self.is_read = true;
+                    if self.counts.total.is_none() && self.why_unread.is_none() {
+                        self.tell_missing(self.list.tasks());
+                    }
                     // In a job that ends, a block may have tasks that are left.
                     if !self.draining {
                         self.sharing.read_to(None)?;
@@ -69,7 +73,16 @@ impl Lead {
         Ok(())
     }
 
-    /// Number of tasks that may wait to be dealt before more are read.
+    /// Tells of tasks that have records and are not in the list any more, which has this number of tasks.
+    pub(super) fn tell_missing(&mut self, tasks: u64) {
+        if let Some((missing, last)) = self.past.behind(tasks) {
+            self.audience.remark(&format!(
+                "the list ends with task {tasks}, and {missing} tasks behind it, up to task {last}, have records of earlier jobs: they do not count"
+            ));
+        }
+    }
+
+    /// Number of tasks that may be ready before more are read.
     pub(super) fn window(&self) -> u64 {
         if (self.counts.has_costs || !self.costs.is_empty()) && self.sharing.is_alone() {
             return WINDOW_BY_COST;

@@ -121,15 +121,13 @@ impl Lead {
         let all = self.ranks.len() * self.settings.workers as usize;
         let most = (TASKS * all).min(COSTS / self.ranks.len()).max(1);
         // A task without an estimate is expected to take what others took.
-        let (tasks, time) =
-            self.ranks.iter().fold((0, 0.0), |(tasks, time), rank| (tasks + rank.measured.tasks, time + rank.measured.time));
-        let usual = if tasks > 0 { time / tasks as f64 } else { 1.0 };
+        let usual = self.usual().unwrap_or(1.0);
         for (rank, tasks) in self.take_what_fits_some(last, now) {
             for (task, _) in &tasks {
                 let length = task.cost.unwrap_or(usual) / f64::from(self.settings.workers);
                 sash.forecast.give(rank, task.seq as usize, cost(length), cost(now - self.began));
             }
-            self.give(rank, tasks);
+            self.give(rank, tasks, now);
         }
         let least = self.least();
         while !self.draining {
@@ -149,7 +147,7 @@ impl Lead {
                 by_rank[rank].extend(self.pool.take_at(keys[task]));
             }
             for (rank, tasks) in by_rank.into_iter().enumerate().filter(|(_, tasks)| !tasks.is_empty()) {
-                self.give(rank, tasks);
+                self.give(rank, tasks, now);
             }
         }
         self.sash = Some(sash);

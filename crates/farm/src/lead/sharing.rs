@@ -2,8 +2,8 @@
 //!
 //! The lead takes in only tasks of blocks that it holds. When it has nothing else to do it reads the list again from the beginning: tasks that have their
 //! record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for. This pass may begin before the list was read to
-//! its end, where all the tasks that were read wait for others'. A job that was alone may have read far ahead; when another joins, it gives back what it
-//! will not soon run.
+//! its end, where all the tasks that were read wait for others'. A job that was alone, or whose tasks waited, may have read far ahead; it gives back what
+//! it will not soon run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Sharing {
     others: BTreeSet<u64>,
     /// Blocks that were done when the records were last read.
     complete: BTreeSet<u64>,
+    /// All other jobs that ran then have joined later.
+    is_first: bool,
     /// Dead jobs whose records were read after their death.
     dead: BTreeSet<u32>,
     /// Tasks that were taken in or counted.
@@ -130,16 +132,20 @@ impl Lead {
         }
         let state = match self.past.judge(task, false) {
             Verdict::Finished(state) => Some(state),
-            Verdict::Run { .. } | Verdict::Edited => self.past.final_state(seq),
+            // A record of the command that was on this line before says nothing about this one.
+            Verdict::Run { .. } | Verdict::Edited => None,
         };
         let is_complete = sharing.complete.contains(&block);
-        if let Some(state) = state.filter(|_| is_complete) {
+        // Where hosts' clocks differ, such a record may seem to be the later one; in a block that is done the command has its own, too.
+        if let (true, Some(state)) = (is_complete, state.or_else(|| self.past.final_state(seq))) {
             sharing.taken.insert(seq);
             return Ok(Claim::Counted(state));
         }
         let hold = match sharing.others.contains(&block) || is_complete {
             // A job that ends takes nothing more from others, and leaves what is not finished.
             _ if self.draining => Hold::Ours,
+            // Who had the block had a shorter list, which has grown since. The first of the living runs what is new in it.
+            true if is_complete && sharing.is_first && !self.past.has(seq) => Hold::Ours,
             true => Hold::Others,
             false => leases.hold(seq).map_err(failed)?,
         };
@@ -169,7 +175,7 @@ impl Lead {
         }
     }
 
-    /// Gives back what was taken in far ahead while this job was alone, and looks after what others hold if there is nothing else to do: all is read,
+    /// Gives back what was taken in far ahead while this job was alone or its tasks waited, and looks after what others hold if there is nothing else to do: all is read,
     /// or what was read waits for others.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
         self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
@@ -179,9 +185,8 @@ impl Lead {
         let has_work = self.pool.ready() > 0 || (self.pool.waiting() == 0 && !self.out.is_empty());
         let is_reading = !self.is_read && self.sharing.is_behind();
         let is_idle = !has_work && !is_reading && self.sharing.is_waiting();
-        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
         let keep = 2 * self.window();
-        let is_far_ahead = self.pool.ready() > keep && !self.sharing.is_alone() && !self.settings.retry_failed;
+        let is_far_ahead = self.pool.ready() > keep && !self.sharing.is_alone();
         if !is_idle && !is_far_ahead {
             return Ok(());
         }
@@ -199,7 +204,8 @@ impl Lead {
     fn give_back(&mut self, keep: u64) -> Result<bool> {
         let Some(leases) = &mut self.sharing.leases else { return Ok(false) };
         let (mut left, mut given) = (self.pool.ready(), BTreeSet::new());
-        for (block, tasks) in leases.idle(self.pool.numbers()) {
+        // A command that failed here would be tried again by the job that takes its block, if that tries failed ones again.
+        for (block, tasks) in leases.idle(self.pool.numbers(), self.settings.retry_failed) {
             if left <= keep {
                 break;
             }
@@ -223,6 +229,9 @@ impl Lead {
 
     /// Begins a pass through the list, with the records as they are now.
     fn read_again(&mut self) -> Result<()> {
+        // Jobs that are dead by now write no records any more.
+        let is_later = |presence: &Arc<Presence>| presence.others().iter().all(|other| *other > presence.job());
+        self.sharing.is_first = self.sharing.presence.as_ref().is_none_or(is_later);
         // Blocks that are done by now have all their records.
         self.sharing.complete = self.sharing.leases.as_mut().map_or(Ok(BTreeSet::new()), Leases::look).map_err(failed)?;
         self.past = past(self)?;

@@ -110,7 +110,8 @@ fn greasy(number: u64, line: &[u8]) -> Result<Item, String> {
         let (open, close): (&[u8], &[u8]) = match rest {
             [b'[', b'#', ..] => (b"[#", b"#]"),
             [b'[', b'@', ..] => (b"[@", b"@]"),
-            [] | [b'#', ..] => return Ok(Item::Nothing),
+            [] | [b'#', ..] if rest.len() == line.len() => return Ok(Item::Nothing),
+            [] | [b'#', ..] => return Err("there is no command behind [# .. #] or [@ .. @]".into()),
             _ => return Ok(Item::Command { text: rest.to_vec(), directives: said, by_line: true, index: None }),
         };
         let inner = &rest[2..];
@@ -220,6 +221,9 @@ mod tests {
         let command = Item::Command { text: b"./run 7".to_vec(), directives: said, by_line: true, index: None };
         assert_eq!(item(Format::Greasy, 10, "[@ /tmp/a b @] [# -1, 3-6 #] ./run 7"), Ok(command));
         assert_eq!(item(Format::Greasy, 1, "# comment"), Ok(Item::Nothing));
+        for line in ["[# 1 #]", "[# 1 #] # comment", "[@ /tmp @]  "] {
+            assert_eq!(item(Format::Greasy, 9, line), Err("there is no command behind [# .. #] or [@ .. @]".into()), "{line}");
+        }
         assert!(item(Format::Greasy, 1, "[# -1 #] x").is_err() && item(Format::Greasy, 9, "[# 3 x").is_err());
     }
 

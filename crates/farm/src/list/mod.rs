@@ -1,5 +1,6 @@
 //! The list of tasks: a file, standard input, a template for the lines of a file, a range of numbers. Read one task at a time.
 
+pub mod digest;
 pub mod formats;
 pub mod line;
 pub mod sleep;
@@ -57,7 +58,9 @@ pub struct List {
     by_shell: bool,
     stdin: Option<Vec<u8>>,
     memory: Memory,
+    /// Directives for the next command, and their last line.
     ahead: Directives,
+    ahead_line: u64,
     /// Further commands of a line that has several.
     several: Repeat,
     /// The Seq of each line, where dependencies are lines.
@@ -86,12 +89,18 @@ impl List {
             stdin,
             memory: Memory::default(),
             ahead: Directives::default(),
+            ahead_line: 0,
             several: Repeat::default(),
             seq_of_line: BTreeMap::new(),
             seq: 0,
             warned: false,
             remarks: Vec::new(),
         })
+    }
+
+    /// Number of tasks that were read.
+    pub fn tasks(&self) -> u64 {
+        self.seq
     }
 
     /// The next entry; `None` at the end.
@@ -152,12 +161,15 @@ impl List {
             let (number, text) = match self.lines.as_mut().map_or(Ok(Read::End), Lines::next)? {
                 Read::Line(number, text) => (number, text),
                 Read::Later => return Ok(Some(Entry::Later)),
+                Read::End if std::mem::take(&mut self.ahead) != Directives::default() => {
+                    return Err(self.wrong(self.ahead_line, "there is no command behind these directives"));
+                }
                 Read::End => return Ok(None),
             };
             if format == Format::Plain
                 && let line::Line::Ahead(said) = line::parse(&text).map_err(|why| self.wrong(number, &why))?
             {
-                self.ahead = std::mem::take(&mut self.ahead).and(said);
+                (self.ahead, self.ahead_line) = (std::mem::take(&mut self.ahead).and(said), number);
                 continue;
             }
             match formats::parse(format, &mut self.memory, number, &text).map_err(|why| self.wrong(number, &why))? {
@@ -379,6 +391,7 @@ mod tests {
             ("a\necho 'x\n", "line 2: a quote is not closed"),
             ("a #EQ after=1\n", "line 1: after=1: a command can only come after those before it"),
             ("a\nb #EQ cost=x\n", "line 2: #EQ cost=x: it must be a number of seconds, 0 or more"),
+            ("a\n#EQ cost=1\n# b\n", "line 2: there is no command behind these directives"),
             ("a\0b\n", "line 1: it has a zero byte, which no command can have"),
         ] {
             let said = tasks(text, Format::Plain).unwrap_err();
