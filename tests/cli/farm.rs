@@ -253,11 +253,11 @@ fn a_signal_ends_a_job_in_order() {
 #[test]
 fn nothing_that_was_started_survives() {
     let place = Place::new();
-    // In the background, and in a session of its own.
-    place.list(b"sh -c 'sleep 4321.5 & setsid sleep 4321.5 & sleep 4321.5'\n");
+    // In the background, in a session of its own, and there without the environment of a task.
+    place.list(b"sh -c 'sleep 4321.5 & setsid sleep 4321.5 & setsid env -i sleep 4321.5 & sleep 4321.5'\n");
     for victim in ["farm", "helper"] {
         let mut farm = place.command(&["jobs", "--workers", "2"]).stderr(Stdio::piped()).spawn().unwrap();
-        until("it begins", || processes_with("4321.5").len() >= 3);
+        until("it begins", || processes_with("4321.5").len() >= 4);
         kill("-KILL", if victim == "farm" { farm.id() } else { helper_of(&farm).unwrap() });
         let status = farm.wait().unwrap();
         assert_eq!(status.code(), if victim == "farm" { None } else { Some(1) });
@@ -266,6 +266,11 @@ fn nothing_that_was_started_survives() {
     // What a task leaves behind in its group ends with it.
     place.list(b"sh -c 'sleep 4322.5 >/dev/null 2>&1 &'\n").expect(0, &["jobs"]);
     until("left behind", || processes_with("4322.5").is_empty());
+    // What has left its group, session and environment ends with the job, and no earlier: it may serve other tasks. So does what that has started.
+    let list = "setsid env -i sh -c 'echo $$ >server; (setsid sleep 4323.5; true) & sleep 4323.5; true' >/dev/null 2>&1 & \
+                while test ! -s server; do sleep 0.02; done\nsleep 0.3; kill -0 $(cat server)\n";
+    place.list(list.as_bytes()).expect(0, &["jobs", "--shell", "--workers", "1"]);
+    assert!(processes_with("4323.5").is_empty(), "at the end of the job there is none");
 }
 
 #[test]

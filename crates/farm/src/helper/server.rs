@@ -18,6 +18,7 @@ use rustix::process::Pid;
 
 use super::capture::{Collectors, discard};
 use super::mark::Mark;
+use super::orphans;
 use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
@@ -48,13 +49,16 @@ pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     let (children, notice) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
     children.set_nonblocking(true)?;
-    // Orphans of tasks become children of ours, so that they are buried.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    // So that what tasks leave behind is buried, and ends with the job.
+    orphans::adopt();
     let mut server = Server::new(folder, socket, told);
     let served = server.serve(&children);
     server.running.values().for_each(|(running, _)| running.kill());
+    // Its files are closed: what follows needs descriptors.
+    drop(server);
     mark.kill();
+    // Nothing runs any more that could need its children.
+    orphans::end_all_but(&[]);
     let _ = std::fs::remove_dir_all(folder);
     served
 }
