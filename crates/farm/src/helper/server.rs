@@ -325,7 +325,8 @@ impl Server {
         let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
         let now = Instant::now();
-        let mut outcome = Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err };
+        let mut outcome =
+            Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err, last: Vec::new() };
         match verdict::judge(status, why, &self.ending, now) {
             Verdict::Is(state) => outcome.state = state,
             Verdict::Open(doubt) if task.seq != ON_HOST => {

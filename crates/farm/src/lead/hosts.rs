@@ -2,7 +2,7 @@
 
 use crate::messages::ToHand;
 use crate::settings::Settings;
-use crate::task::{Kept, Outcome};
+use crate::task::Outcome;
 use equipoise::topology::RankId;
 
 /// State of a host.
@@ -101,12 +101,8 @@ impl Hosts {
             return None;
         }
         self.failed = true;
-        let said = match &outcome.err.kept {
-            Kept::Here(text) => String::from_utf8_lossy(text).trim().to_string(),
-            _ => String::new(),
-        };
-        let name = self.name(rank);
-        Some(format!("a command for host {name} (--setup, --teardown, --release) {}: {said}", super::counts::how(outcome)))
+        let (said, name) = (String::from_utf8_lossy(&outcome.last), self.name(rank));
+        Some(format!("a command for host {name} (--setup, --teardown, --release) {}: {}", super::counts::how(outcome), said.trim()))
     }
 
     /// A rank is lost. A command for its host that ran there has failed; without any rank the host is over.
@@ -204,13 +200,9 @@ mod tests {
         assert!(hosts.is_ready(1) && !hosts.is_ready(2));
         hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done));
         assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
-        let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
-        assert!(
-            hosts
-                .ended(RankId::new(2), &failed)
-                .unwrap()
-                .starts_with("a command for host b (--setup, --teardown, --release) ended with status 3")
-        );
+        let failed = Outcome { exit: 3, last: b"no room\n".to_vec(), ..Outcome::without_run(0, State::Failed) };
+        let said = hosts.ended(RankId::new(2), &failed);
+        assert_eq!(said.as_deref(), Some("a command for host b (--setup, --teardown, --release) ended with status 3: no room"));
         hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done() && hosts.has_failed());
     }
