@@ -341,8 +341,8 @@ impl Audience for Terminal {
         say(text, self.quiet);
     }
 
-    fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]) {
-        let failed = self.joblog.as_mut().and_then(|joblog| joblog.write(host, outcome, command).err());
+    fn joblog(&mut self, number: u64, host: &str, outcome: &Outcome, command: &[u8]) {
+        let failed = self.joblog.as_mut().and_then(|joblog| joblog.write(number, host, outcome, command).err());
         if let Some(why) = failed {
             self.joblog = None;
             terminal::complain(&format!("--joblog: it cannot be written any further: {why}"));
