@@ -273,6 +273,30 @@ fn nothing_that_was_started_survives() {
     assert!(processes_with("4323.5").is_empty(), "at the end of the job there is none");
 }
 
+/// Too few descriptors are no failure of a command: it waits, which is said once.
+#[test]
+fn commands_wait_for_descriptors() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_equipoise");
+    let under = |limit: &str, arguments: &str| {
+        let script = format!("ulimit {limit}; exec {program} farm {arguments}");
+        Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).stdin(Stdio::null()).output().unwrap()
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).matches("the system has no room for a further command").count();
+    let arguments = "--array 1-20 --workers 20 --setup true --teardown true --journal j -- sleep 0.2{}";
+    let output = under("-n 40", arguments);
+    assert_eq!((output.status.code(), said(&output)), (Some(0), 1), "{output:?}");
+    let records = place.records("j");
+    assert!(records.len() == 20 && records.values().all(|records| records.len() == 1 && records[0][16] == "done"));
+    assert_eq!(said(&under("-n 40", "--array 1-20 --workers 20 --output quiet -- sleep 0.2{}")), 0);
+    // A soft limit is the commands' only.
+    let output = under(
+        "-S -n 40",
+        "--array 1-60 --workers 60 -- sh -c 'echo $(ulimit -S -n); echo >>begun; while test $(wc -l <begun) -lt 60; do sleep 0.05; done'",
+    );
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref(), said(&output)), (Some(0), &*"40\n".repeat(60), 0));
+}
+
 #[test]
 fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
     let place = Place::new();

@@ -150,6 +150,7 @@ impl Hand {
             timeout: self.settings.timeout,
             speed: self.settings.speed(self.rank),
             retries: self.settings.retries,
+            speaks: self.settings.output != Shown::Nothing,
         };
         if self.helper.is_some() {
             self.order(&Order::Begin(terms))?;

@@ -30,11 +30,22 @@ impl Collectors {
         Collectors { folder: folder.to_path_buf(), made: 0 }
     }
 
-    /// An empty file.
+    /// Empty files for both outputs of a command.
     ///
     /// # Errors
-    /// If the disk has none.
-    pub fn get(&mut self) -> io::Result<Collector> {
+    /// If the disk has none, or there are too few descriptors. Then none is left behind.
+    pub fn get_two(&mut self) -> io::Result<(Collector, Collector)> {
+        let one = self.get()?;
+        match self.get() {
+            Ok(other) => Ok((one, other)),
+            Err(why) => {
+                one.collect()?;
+                Err(why)
+            }
+        }
+    }
+
+    fn get(&mut self) -> io::Result<Collector> {
         self.made += 1;
         let path = self.folder.join(format!("output-{}", self.made));
         // Appending, so that a program that opens it again, as /dev/stdout, overwrites nothing.

@@ -10,9 +10,11 @@ pub mod mark;
 pub mod orphans;
 pub mod protocol;
 pub mod running;
+pub mod scarcity;
 pub mod server;
 pub mod slots;
 pub mod verdict;
+pub mod waiting;
 
 use std::io;
 use std::net::Shutdown;
