@@ -8,6 +8,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -111,6 +112,51 @@ fn long_arguments_and_long_outputs_pass() {
         out.len() == 15_000_000
             && (1..=3).all(|n| out[(n - 1) * 5_000_000..n * 5_000_000].bytes().all(|byte| usize::from(byte - b'0') == n))
     );
+}
+
+/// 100 MB of one command: printed whole, and in a file; all in pieces.
+#[test]
+fn a_hundred_megabytes_of_output_pass() {
+    let place = Place::new();
+    let script = "seq 1 13000000 | head -c 100000000; echo; echo end >&2";
+    let arguments = ["--array", "1-1", "--journal", "j", "--output"];
+    let output = place.farm(&[&arguments[..], &["human", "--", "sh", "-c", script]].concat());
+    let mut expected = Vec::with_capacity(100_000_001);
+    for n in 1.. {
+        writeln!(expected, "{n}").unwrap();
+        if expected.len() >= 100_000_000 {
+            break;
+        }
+    }
+    expected.truncate(100_000_000);
+    expected.push(b'\n');
+    assert!(output.status.success() && output.stdout == expected, "{} bytes", output.stdout.len());
+    let record = &place.records("j")[&1][0];
+    let lines = expected.iter().filter(|byte| **byte == b'\n').count().to_string();
+    assert_eq!(record[11..15], ["100000001", &lines, "4", "1"].map(String::from));
+    place.expect(0, &["--array", "1-1", "--results", "r/{#}", "--", "sh", "-c", script]);
+    assert!(fs::read(place.path("r/1.out")).unwrap() == expected && fs::read(place.path("r/1.err")).unwrap() == b"end\n");
+}
+
+/// Without a standard input: neither the farm nor its commands have one, and a list from it is refused.
+#[test]
+fn standard_input_may_be_closed() {
+    let place = Place::new();
+    place.list(b"cat; echo ended $?\nread line; echo read $?\nls -l /proc/self/fd/0 >&2; wc -c\n");
+    let closed = |arguments: &str| {
+        let script = format!("exec {} farm {arguments} <&-", env!("CARGO_BIN_EXE_equipoise"));
+        Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).output().unwrap()
+    };
+    let output = closed("jobs --shell --keep-order --journal j");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()), (Some(0), "ended 0\nread 1\n0\n"), "{output:?}");
+    fs::write(place.path("in"), "line\n").unwrap();
+    assert_eq!(closed("jobs --shell --keep-order --stdin in").stdout, b"line\nended 0\nread 0\n5\n");
+    let refused = closed("-");
+    let why = "equipoise: farm -: standard input is closed\n";
+    assert_eq!((refused.status.code(), String::from_utf8_lossy(&refused.stderr).as_ref()), (Some(2), why));
+    // A command that closes its own is none the worse.
+    place.list(b"exec <&-; echo fine\n");
+    assert_eq!(place.expect(0, &["jobs", "--shell"]), "fine\n");
 }
 
 #[test]
