@@ -346,7 +346,7 @@ fn commands_wait_for_descriptors() {
 #[test]
 fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
     let place = Place::new();
-    let list: String = (1..=60).map(|n| format!("sh -c 'sleep 0.02; echo {n} >>ran'\n")).collect();
+    let list: String = (1..=60).map(|n| format!("sh -c 'sleep 0.0913; echo {n} >>ran'\n")).collect();
     place.list(list.as_bytes());
     let mut recorded: BTreeMap<u64, usize> = BTreeMap::new();
     for (round, victim) in ["farm", "helper", "command", "farm", "helper"].into_iter().enumerate() {
@@ -355,11 +355,11 @@ fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
         let more = recorded.len() + 5;
         until("records", || (place.path("j").exists() && place.records("j").len() >= more) || farm.try_wait().unwrap().is_some());
         match victim {
-            "farm" => kill("-KILL", farm.id()),
             // It may all be done by then.
+            "farm" => farm.kill().unwrap(),
             "helper" => helper_of(&farm).into_iter().for_each(|pid| kill("-KILL", pid)),
             // A running one, which is then a failure that is tried again.
-            _ => processes_with("0.02")
+            _ => processes_with("0.0913")
                 .first()
                 .into_iter()
                 .for_each(|pid| _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status()),
