@@ -8,6 +8,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -111,6 +112,51 @@ fn long_arguments_and_long_outputs_pass() {
         out.len() == 15_000_000
             && (1..=3).all(|n| out[(n - 1) * 5_000_000..n * 5_000_000].bytes().all(|byte| usize::from(byte - b'0') == n))
     );
+}
+
+/// 100 MB of one command: printed whole, and in a file; all in pieces.
+#[test]
+fn a_hundred_megabytes_of_output_pass() {
+    let place = Place::new();
+    let script = "seq 1 13000000 | head -c 100000000; echo; echo end >&2";
+    let arguments = ["--array", "1-1", "--journal", "j", "--output"];
+    let output = place.farm(&[&arguments[..], &["human", "--", "sh", "-c", script]].concat());
+    let mut expected = Vec::with_capacity(100_000_001);
+    for n in 1.. {
+        writeln!(expected, "{n}").unwrap();
+        if expected.len() >= 100_000_000 {
+            break;
+        }
+    }
+    expected.truncate(100_000_000);
+    expected.push(b'\n');
+    assert!(output.status.success() && output.stdout == expected, "{} bytes", output.stdout.len());
+    let record = &place.records("j")[&1][0];
+    let lines = expected.iter().filter(|byte| **byte == b'\n').count().to_string();
+    assert_eq!(record[11..15], ["100000001", &lines, "4", "1"].map(String::from));
+    place.expect(0, &["--array", "1-1", "--results", "r/{#}", "--", "sh", "-c", script]);
+    assert!(fs::read(place.path("r/1.out")).unwrap() == expected && fs::read(place.path("r/1.err")).unwrap() == b"end\n");
+}
+
+/// Without a standard input: neither the farm nor its commands have one, and a list from it is refused.
+#[test]
+fn standard_input_may_be_closed() {
+    let place = Place::new();
+    place.list(b"cat; echo ended $?\nread line; echo read $?\nls -l /proc/self/fd/0 >&2; wc -c\n");
+    let closed = |arguments: &str| {
+        let script = format!("exec {} farm {arguments} <&-", env!("CARGO_BIN_EXE_equipoise"));
+        Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).output().unwrap()
+    };
+    let output = closed("jobs --shell --keep-order --journal j");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()), (Some(0), "ended 0\nread 1\n0\n"), "{output:?}");
+    fs::write(place.path("in"), "line\n").unwrap();
+    assert_eq!(closed("jobs --shell --keep-order --stdin in").stdout, b"line\nended 0\nread 0\n5\n");
+    let refused = closed("-");
+    let why = "equipoise: farm -: standard input is closed\n";
+    assert_eq!((refused.status.code(), String::from_utf8_lossy(&refused.stderr).as_ref()), (Some(2), why));
+    // A command that closes its own is none the worse.
+    place.list(b"exec <&-; echo fine\n");
+    assert_eq!(place.expect(0, &["jobs", "--shell"]), "fine\n");
 }
 
 #[test]
@@ -256,11 +302,11 @@ fn a_signal_ends_a_job_in_order() {
 #[test]
 fn nothing_that_was_started_survives() {
     let place = Place::new();
-    // In the background, and in a session of its own.
-    place.list(b"sh -c 'sleep 4321.5 & setsid sleep 4321.5 & sleep 4321.5'\n");
+    // In the background, in a session of its own, and there without the environment of a task.
+    place.list(b"sh -c 'sleep 4321.5 & setsid sleep 4321.5 & setsid env -i sleep 4321.5 & sleep 4321.5'\n");
     for victim in ["farm", "helper"] {
         let mut farm = place.command(&["jobs", "--workers", "2"]).stderr(Stdio::piped()).spawn().unwrap();
-        until("it begins", || processes_with("4321.5").len() >= 3);
+        until("it begins", || processes_with("4321.5").len() >= 4);
         kill("-KILL", if victim == "farm" { farm.id() } else { helper_of(&farm).unwrap() });
         let status = farm.wait().unwrap();
         assert_eq!(status.code(), if victim == "farm" { None } else { Some(1) });
@@ -269,12 +315,41 @@ fn nothing_that_was_started_survives() {
     // What a task leaves behind in its group ends with it.
     place.list(b"sh -c 'sleep 4322.5 >/dev/null 2>&1 &'\n").expect(0, &["jobs"]);
     until("left behind", || processes_with("4322.5").is_empty());
+    // What has left its group, session and environment ends with the job, and no earlier: it may serve other tasks. So does what that has started.
+    let list = "setsid env -i sh -c 'echo $$ >server; (setsid sleep 4323.5; true) & sleep 4323.5; true' >/dev/null 2>&1 & \
+                while test ! -s server; do sleep 0.02; done\nsleep 0.3; kill -0 $(cat server)\n";
+    place.list(list.as_bytes()).expect(0, &["jobs", "--shell", "--workers", "1"]);
+    assert!(processes_with("4323.5").is_empty(), "at the end of the job there is none");
+}
+
+/// Too few descriptors are no failure of a command: it waits, which is said once.
+#[test]
+fn commands_wait_for_descriptors() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_equipoise");
+    let under = |limit: &str, arguments: &str| {
+        let script = format!("ulimit {limit}; exec {program} farm {arguments}");
+        Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).stdin(Stdio::null()).output().unwrap()
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).matches("the system has no room for a further command").count();
+    let arguments = "--array 1-20 --workers 20 --setup true --teardown true --journal j -- sleep 0.2{}";
+    let output = under("-n 40", arguments);
+    assert_eq!((output.status.code(), said(&output)), (Some(0), 1), "{output:?}");
+    let records = place.records("j");
+    assert!(records.len() == 20 && records.values().all(|records| records.len() == 1 && records[0][16] == "done"));
+    assert_eq!(said(&under("-n 40", "--array 1-20 --workers 20 --output quiet -- sleep 0.2{}")), 0);
+    // A soft limit is the commands' only.
+    let output = under(
+        "-S -n 40",
+        "--array 1-60 --workers 60 -- sh -c 'echo $(ulimit -S -n); echo >>begun; while test $(wc -l <begun) -lt 60; do sleep 0.05; done'",
+    );
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref(), said(&output)), (Some(0), &*"40\n".repeat(60), 0));
 }
 
 #[test]
 fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
     let place = Place::new();
-    let list: String = (1..=60).map(|n| format!("sh -c 'sleep 0.02; echo {n} >>ran'\n")).collect();
+    let list: String = (1..=60).map(|n| format!("sh -c 'sleep 0.0913; echo {n} >>ran'\n")).collect();
     place.list(list.as_bytes());
     let mut recorded: BTreeMap<u64, usize> = BTreeMap::new();
     for (round, victim) in ["farm", "helper", "command", "farm", "helper"].into_iter().enumerate() {
@@ -283,11 +358,11 @@ fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
         let more = recorded.len() + 5;
         until("records", || (place.path("j").exists() && place.records("j").len() >= more) || farm.try_wait().unwrap().is_some());
         match victim {
-            "farm" => kill("-KILL", farm.id()),
             // It may all be done by then.
+            "farm" => farm.kill().unwrap(),
             "helper" => helper_of(&farm).into_iter().for_each(|pid| kill("-KILL", pid)),
             // A running one, which is then a failure that is tried again.
-            _ => processes_with("0.02")
+            _ => processes_with("0.0913")
                 .first()
                 .into_iter()
                 .for_each(|pid| _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status()),

@@ -43,6 +43,10 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("a farm gives tasks to ranks that have what they need, on {ranks} ranks");
         trials.push(launch::trial(Turn::Waiting, name, move || uneven(ranks)));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("a farm that is bound to fewer processors than it has workers says so once, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Waiting, name, move || bound(ranks)));
+    }
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(launch::trial(Turn::Waiting, format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
@@ -282,6 +286,31 @@ fn uneven(ranks: u32) -> Result<(), Failed> {
         let mut wide =
             ran.lines().filter_map(|line| line.split_once(' ')).filter(|(_, seq)| seq.parse().is_ok_and(|seq: u32| seq.is_multiple_of(4)));
         hold(outcome.status == Some(0) && ran.lines().count() == 24 && wide.all(|(rank, _)| rank == "0"), scheduler, &outcome)?;
+    }
+    Ok(())
+}
+
+/// Launchers bind ranks to a processor each, unless they are asked not to.
+fn bound(ranks: u32) -> Result<(), Failed> {
+    if !fs::read_to_string("/sys/devices/system/cpu/online")?.contains(['-', ',']) {
+        eprintln!("this machine has one processor: NOT TESTED with ranks that are bound to one of several");
+        return Ok(());
+    }
+    let place = Place::new()?;
+    let who = if ranks == 1 { "rank 0".to_string() } else { format!("rank 0 (and {} more like it)", ranks - 1) };
+    let remark = format!("equipoise: {who} runs 2 commands at a time on 1 of the ");
+    // Of each it is only its number that differs.
+    let script = "grep Cpus_allowed_list: /proc/self/status # {}";
+    for (workers, remarks) in [("1", 0), ("2", 1)] {
+        let words = ["farm", "--array", "1-6", "--workers", workers, "--", "sh", "-c", script];
+        let mut job = launch::launcher(LIMIT)?;
+        job.args(["-n", &ranks.to_string(), "taskset", "-c", "0", PROGRAM]).args(words).stdin(Stdio::null()).current_dir(place.0.path());
+        let output = job.output()?;
+        let (said, listed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        let said_so = (said.matches("commands at a time on").count(), said.matches(&remark).count());
+        if !output.status.success() || said_so != (remarks, remarks) || listed != "Cpus_allowed_list:\t0\n".repeat(6) {
+            return Err(format!("{workers} workers: {}: {listed}{said}", output.status).into());
+        }
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use equipoise_farm::helper::Helper;
 use equipoise_farm::helper::running::now;
 use equipoise_farm::journal::joblog::Joblog;
 use equipoise_farm::lead::{Audience, Lead};
-use equipoise_farm::limits::{Halt, SlotsGiven, allowed, end_of_allocation};
+use equipoise_farm::limits::{Halt, Processors, SlotsGiven, bound_remark, end_of_allocation};
 use equipoise_farm::list::formats::Format;
 use equipoise_farm::list::sleep::Sleep;
 use equipoise_farm::list::template::{Template, array};
@@ -105,7 +105,8 @@ pub struct Arguments {
     #[arg(long, help_heading = "Input")]
     dry_run: bool,
 
-    /// Number of commands that a rank runs at a time [default: 1; alone, the number of cores; with --slots, its cpus]
+    /// Number of commands that a rank runs at a time; mpirun binds them to a core or two, unless it gets --bind-to none [default: 1; alone, the
+    /// number of cores; with --slots, its cpus]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Scheduling")]
     workers: Option<u32>,
 
@@ -263,7 +264,8 @@ fn is_launched() -> Result<bool> {
 }
 
 fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
-    let slots = settings.slots_of(0, 1)?;
+    let processors = Processors::here();
+    let slots = settings.slots_of(0, &[&processors])?;
     settings.check_files()?;
     let prepared = prepare::prepare_and_say(settings, 1, &mut |text| say(text, quiet))?;
     let job = prepared.job;
@@ -276,10 +278,11 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let settings = &Settings { survives: survives(world), hosts: hosts.count(), ..settings.clone() };
     let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
     let fewest = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).min().unwrap_or(1);
-    let me = engine::rank(world)?;
+    let (me, processors) = engine::meet(world)?;
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
-    let slots = settings.slots_of(index, mine.len() as u32).and_then(|slots| settings.check_files().map(|()| slots));
+    let of_host: Vec<&Processors> = mine.iter().map(|rank| &processors[rank.index()]).collect();
+    let slots = settings.slots_of(index, &of_host).and_then(|slots| settings.check_files().map(|()| slots));
     let slots = settle::agree(world, slots)?;
     let prepared = match world.is_first() {
         true => prepare::prepare_and_say(settings, fewest, &mut |text| say(text, quiet)).map(Some),
@@ -287,6 +290,10 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     };
     let prepared = settle::agree(world, prepared)?;
     let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
+    let first_worker = usize::from(settings.dedicated && processors.len() > 1);
+    if let Some(remark) = bound_remark(settings.workers, &processors, first_worker).filter(|_| world.is_first()) {
+        say(&remark, quiet);
+    }
     let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
     let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
     leave(world, status);
@@ -343,8 +350,8 @@ impl Audience for Terminal {
         say(text, self.quiet);
     }
 
-    fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]) {
-        let failed = self.joblog.as_mut().and_then(|joblog| joblog.write(host, outcome, command).err());
+    fn joblog(&mut self, number: u64, host: &str, outcome: &Outcome, command: &[u8]) {
+        let failed = self.joblog.as_mut().and_then(|joblog| joblog.write(number, host, outcome, command).err());
         if let Some(why) = failed {
             self.joblog = None;
             terminal::complain(&format!("--joblog: it cannot be written any further: {why}"));
@@ -359,7 +366,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         arguments.slots.as_deref().map(|text| SlotsGiven::parse(text).map_err(|why| usage("--slots", text, &why))).transpose()?;
     let cpus = settings.slots.as_ref().map_or(0, |slots| slots.cpus);
     settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
-        (0, true) => allowed().len().max(1) as u32,
+        (0, true) => Processors::here().allowed.len().max(1) as u32,
         (0, false) => 1,
         (cpus, _) => cpus.min(65536),
     });

@@ -1,5 +1,6 @@
 //! A lead and hands put together: in this process alone, or over the ranks of a world.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::helper::protocol::{News, Slots};
 use crate::helper::running::now;
 use crate::helper::verdict::ENDING;
 use crate::lead::Lead;
+use crate::limits::Processors;
 use crate::messages::{ToHand, ToLead};
 use crate::settings::Settings;
 
@@ -170,15 +172,20 @@ pub fn alone(mut seat: Seat, job: u32) -> Result<i32> {
     }
 }
 
-/// This process's rank in a world.
+/// This process's rank in a world, and the processors of all ranks.
 ///
 /// # Errors
 /// If the world has too many ranks for a topology.
-pub fn rank(world: &mut World) -> Result<RankId> {
+pub fn meet(world: &mut World) -> Result<(RankId, Vec<Processors>)> {
     let ranks = world.ranks();
     let overlay = Overlay::one_host(Topology::parse("complete", ranks)?, ranks)?;
-    let nodes = node::run(world, &overlay, |node| async move { Ok(node.rank_of(node.me())) })?;
-    Ok(nodes.first().map_or(RankId::FIRST, |(_, rank)| *rank))
+    let met = node::run(world, &overlay, |node| async move {
+        let me = node.rank_of(node.me());
+        let all = node.everyone().all_gather(&node, (me, Processors::here())).await?;
+        let by_rank: BTreeMap<RankId, Processors> = all.iter().cloned().collect();
+        Ok((me, by_rank.into_values().collect()))
+    })?;
+    met.into_iter().next().map(|(_, met)| met).ok_or_else(|| Error::Failed("a farm runs on real ranks".into()))
 }
 
 /// Runs the farm over the ranks of a world, this rank with its seat. Returns the exit status on rank 0, and 0 elsewhere.

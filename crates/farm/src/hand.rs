@@ -14,13 +14,13 @@ use equipoise::{Error, Result};
 
 use crate::environment;
 use crate::helper::Helper;
-use crate::helper::capture::discard;
+use crate::helper::capture::{discard, last};
 use crate::helper::protocol::{News, Order, Slots, Terms};
 use crate::journal::write::Writer;
 use crate::journal::{self, record};
 use crate::messages::{Stream, ToHand, ToLead};
 use crate::settings::{Settings, Shown};
-use crate::task::{Capture, How, Kept, Outcome, State, Task};
+use crate::task::{Capture, How, Kept, LAST_BYTES, Outcome, State, Task};
 
 /// Bytes of a piece of a long output.
 const PIECE: usize = 1 << 20;
@@ -150,6 +150,7 @@ impl Hand {
             timeout: self.settings.timeout,
             speed: self.settings.speed(self.rank),
             retries: self.settings.retries,
+            speaks: self.settings.output != Shown::Nothing,
         };
         if self.helper.is_some() {
             self.order(&Order::Begin(terms))?;
@@ -180,7 +181,12 @@ impl Hand {
     pub fn hear(&mut self, news: Option<News>) -> Result<()> {
         match news {
             Some(News::Ended(outcomes)) => self.ended(outcomes),
-            Some(News::OnHost(outcome)) => {
+            Some(News::OnHost(mut outcome)) => {
+                keep_last(&mut outcome)?;
+                for capture in [&mut outcome.out, &mut outcome.err] {
+                    discard(capture);
+                    capture.kept = Kept::Nowhere;
+                }
                 self.says.push(ToLead::OnHost(outcome));
                 Ok(())
             }
@@ -265,6 +271,9 @@ impl Hand {
     fn keep(&mut self, outcome: &mut Outcome) -> Result<()> {
         let is_printed = self.settings.output == Shown::Outputs && self.results.is_none() && outcome.state.is_final();
         let seq = outcome.seq;
+        if outcome.state == State::Failed && self.settings.report.is_some() {
+            keep_last(outcome)?;
+        }
         for (stream, capture) in [(Stream::Out, &mut outcome.out), (Stream::Err, &mut outcome.err)] {
             if let (Some(results), true) = (&mut self.results, outcome.state.is_final()) {
                 let failed = |why| Error::Failed(format!("--results: the output of task {seq} cannot be written: {why}"));
@@ -328,6 +337,13 @@ impl Hand {
         self.says.push(ToLead::Piece { seq, bytes });
         Ok(())
     }
+}
+
+/// Keeps the end of what went to standard error.
+fn keep_last(outcome: &mut Outcome) -> Result<()> {
+    let failed = |why| Error::Failed(format!("the output of task {} cannot be read: {why}", outcome.seq));
+    outcome.last = last(&outcome.err, LAST_BYTES).map_err(failed)?;
+    Ok(())
 }
 
 /// The files of `--results`.

@@ -1,5 +1,7 @@
 //! Limits: the end of the allocation, failures that halt the job, resources of a rank.
 
+use serde::{Deserialize, Serialize};
+
 use crate::helper::protocol::Slots;
 use crate::list::line;
 use crate::task::Needs;
@@ -67,23 +69,43 @@ impl SlotsGiven {
         Ok(given)
     }
 
-    /// Slots of rank number `index` of the `ranks` of a host. Processors are bound only where every rank of the host can have its own.
+    /// Slots of rank number `index` of a host, whose ranks may use these processors.
     ///
     /// # Errors
     /// If the environment names fewer devices than the rank should have.
-    pub fn of(&self, index: u32, ranks: u32) -> Result<Slots, String> {
-        let (first, cpus) = self.part(self.cpus, index, ranks);
-        let there = allowed();
-        let cpu_set = match self.in_all(self.cpus, ranks) <= there.len() as u64 {
-            true => there[first as usize..][..cpus as usize].to_vec(),
-            false => Vec::new(),
-        };
+    pub fn of(&self, index: u32, host: &[&Processors]) -> Result<Slots, String> {
+        let ranks = host.len() as u32;
+        let (_, cpus) = self.part(self.cpus, index, ranks);
+        let cpu_set = self.cpu_set(index, host);
         let set = |name: &str| std::env::var(name).ok().map(|list| (name.to_string(), list));
         let all: Vec<_> = ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].into_iter().filter_map(set).collect();
         let visible = all.iter().find(|(_, list)| !list.is_empty()).or(all.first());
         let gpus = self.devices(index, ranks, visible.map(|(name, list)| (name.as_str(), list.as_str())))?;
         let mem = self.mem.map(|mem| if self.by_host { mem / u64::from(ranks.max(1)) } else { mem });
         Ok(Slots { cpus, cpu_set, gpus, mem })
+    }
+
+    /// The processors that a rank's tasks are bound to. Ranks that may use the same ones share them, if they suffice for all of these ranks. None if they do
+    /// not, or if another rank may use a part of them.
+    fn cpu_set(&self, index: u32, host: &[&Processors]) -> Vec<u32> {
+        let ranks = host.len() as u32;
+        let Some(mine) = host.get(index as usize).map(|processors| &processors.allowed) else { return Vec::new() };
+        let (mut first, mut number, mut all) = (0, 0, 0);
+        for (other, Processors { allowed, .. }) in (0..).zip(host) {
+            if allowed != mine {
+                if allowed.iter().any(|cpu| mine.contains(cpu)) {
+                    return Vec::new();
+                }
+                continue;
+            }
+            let cpus = u64::from(self.part(self.cpus, other, ranks).1);
+            (first, number) = if other == index { (all, cpus) } else { (first, number) };
+            all += cpus;
+        }
+        match all <= mine.len() as u64 {
+            true => mine[first as usize..][..number as usize].to_vec(),
+            false => Vec::new(),
+        }
     }
 
     /// First and number of what a rank has of something.
@@ -178,10 +200,49 @@ fn share(all: u32, index: u32, ranks: u32) -> (u32, u32) {
     (index * each + index.min(more), each + u32::from(index < more))
 }
 
-/// The processors that this process may use.
-pub fn allowed() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
+/// The processors of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Processors {
+    /// Numbers of those that it may use: a launcher may have bound it to some, a batch system given it some.
+    pub allowed: Vec<u32>,
+    /// How many its host has.
+    pub all: u32,
+}
+
+impl Processors {
+    /// Those of this process.
+    pub fn here() -> Processors {
+        let set = rustix::thread::sched_getaffinity(None).ok();
+        let is_set = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu));
+        let allowed: Vec<u32> = (0..rustix::thread::CpuSet::MAX_CPU).filter(is_set).map(|cpu| cpu as u32).collect();
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+        let all = online.and_then(|list| count(&list)).unwrap_or(0).max(allowed.len() as u32);
+        Processors { allowed, all }
+    }
+}
+
+/// Number of the processors in the kernel's list of them, as `0-3,8`.
+fn count(list: &str) -> Option<u32> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let range = |text: &str| match text.split_once('-') {
+        Some((first, last)) => number(last)?.checked_sub(number(first)?)?.checked_add(1),
+        None => number(text).map(|_| 1),
+    };
+    list.split(',').map(range).try_fold(0, |sum: u32, range| sum.checked_add(range?))
+}
+
+/// Says that ranks may not use as many processors as they run commands at a time, although their hosts have more. By rank; `first` is the first that
+/// runs commands.
+pub fn bound_remark(workers: u32, ranks: &[Processors], first: usize) -> Option<String> {
+    let is_bound = |rank: &&Processors| (rank.allowed.len() as u32) < rank.all.min(workers);
+    let bound: Vec<(usize, &Processors)> = ranks.iter().enumerate().skip(first).filter(|(_, rank)| is_bound(rank)).collect();
+    let (rank, Processors { allowed, all }) = bound.first()?;
+    let (number, others) = (allowed.len(), bound.len() - 1);
+    let who = if others > 0 { format!("rank {rank} (and {others} more like it)") } else { format!("rank {rank}") };
+    Some(format!(
+        "{who} runs {workers} commands at a time on {number} of the {all} processors of its host, since it is bound to them; mpirun --bind-to none or \
+         srun --cpus-per-task={workers} gives it more"
+    ))
 }
 
 /// The end of the allocation as the batch system tells it, in seconds since 1970: Slurm's, or PBS's from the time that is left.
@@ -219,11 +280,13 @@ mod tests {
     #[test]
     fn slots_are_shared_by_the_ranks_of_a_host() {
         let given = SlotsGiven::parse("host:cpus=3000000,gpus=3,mem=8G").unwrap();
-        let [first, second] = [0, 1].map(|index| given.of(index, 2).unwrap());
+        let processors = Processors { allowed: vec![0, 1, 2, 3], all: 4 };
+        let of = |given: &SlotsGiven, index, ranks| given.of(index, &vec![&processors; ranks]).unwrap();
+        let [first, second] = [0, 1].map(|index| of(&given, index, 2));
         assert_eq!((first.gpus, second.gpus), (vec!["0".to_string(), "1".into()], vec!["2".to_string()]));
         assert_eq!((first.cpus, first.mem, first.cpu_set.len()), (1_500_000, Some(4 << 30), 0));
-        assert_eq!(SlotsGiven::parse("gpus=2").unwrap().of(1, 2).unwrap().gpus, ["2", "3"]);
-        let many = SlotsGiven::parse("cpus=4294967295").unwrap().of(7, 8).unwrap();
+        assert_eq!(of(&SlotsGiven::parse("gpus=2").unwrap(), 1, 2).gpus, ["2", "3"]);
+        let many = of(&SlotsGiven::parse("cpus=4294967295").unwrap(), 7, 8);
         assert_eq!((many.cpus, many.cpu_set.len()), (u32::MAX, 0));
         for wrong in ["gpus=4294967295", "", "cpus", "cpus=0", "cpus=-1", "mem=x", "disk=3"] {
             assert!(SlotsGiven::parse(wrong).is_err(), "{wrong}");
@@ -245,6 +308,43 @@ mod tests {
         let cpus = |cpus| Needs { cpus, ..Needs::default() };
         assert!(Capacity::default().ignores_cpus(cpus(2)) && !Capacity::default().ignores_cpus(cpus(1)));
         assert!(!given.capacity(0, 1).ignores_cpus(cpus(2)));
+    }
+
+    #[test]
+    fn tasks_are_bound_to_processors_that_no_other_rank_takes() {
+        let sets = |slots: &str, host: &[&[u32]]| {
+            let host: Vec<Processors> = host.iter().map(|allowed| Processors { allowed: allowed.to_vec(), all: 16 }).collect();
+            let given = SlotsGiven::parse(slots).unwrap();
+            (0..host.len() as u32).map(|index| given.of(index, &host.iter().collect::<Vec<_>>()).unwrap().cpu_set).collect::<Vec<_>>()
+        };
+        let none = Vec::<u32>::new();
+        // All may use the same: each has its part, if there is enough for all.
+        assert_eq!(sets("cpus=2", &[&[0, 1, 4, 5], &[0, 1, 4, 5]]), [[0, 1], [4, 5]]);
+        assert_eq!(sets("host:cpus=3", &[&[0, 1, 4, 5], &[0, 1, 4, 5]]), [vec![0, 1], vec![4]]);
+        assert_eq!(sets("cpus=2", &[&[0, 1, 4], &[0, 1, 4]]), [none.clone(), none.clone()]);
+        // Each its own, as srun --cpus-per-task has it: of every rank's processors only its own count.
+        assert_eq!(sets("cpus=2", &[&[0, 1], &[2, 3, 4]]), [[0, 1], [2, 3]]);
+        assert_eq!(sets("host:cpus=4", &[&[0, 8], &[1, 9]]), [[0, 8], [1, 9]]);
+        assert_eq!(sets("cpus=3", &[&[0, 1], &[2, 3, 4]]), [none.clone(), vec![2, 3, 4]]);
+        // Two on each socket.
+        assert_eq!(sets("cpus=1", &[&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), [[0], [1], [2], [3]]);
+        assert_eq!(sets("cpus=1", &[&[0, 1], &[1, 2], &[3]]), [none.clone(), none.clone(), vec![3]]);
+        assert_eq!(sets("gpus=1", &[&[0], &[1]]), [none.clone(), none]);
+    }
+
+    #[test]
+    fn ranks_that_are_bound_to_too_few_processors_are_told() {
+        let rank = |allowed: u32, all| Processors { allowed: (0..allowed).collect(), all };
+        let said = bound_remark(4, &[rank(4, 8), rank(1, 2), rank(3, 8)], 0).unwrap();
+        assert!(said.starts_with("rank 1 (and 1 more like it) runs 4 commands at a time on 1 of the 2 processors of its host"), "{said}");
+        // More workers than the host has processors are the user's choice; rank 0 may run nothing.
+        assert_eq!(
+            [bound_remark(4, &[rank(2, 2)], 0), bound_remark(1, &[rank(1, 8)], 0), bound_remark(4, &[rank(1, 8), rank(8, 8)], 1)],
+            [None, None, None]
+        );
+        assert_eq!([count("0-3,8\n"), count("0"), count(""), count("3-1"), count("0-4294967295")], [Some(5), Some(1), None, None, None]);
+        let here = Processors::here();
+        assert!(!here.allowed.is_empty() && here.all as usize >= here.allowed.len());
     }
 
     #[test]

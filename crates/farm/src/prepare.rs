@@ -147,7 +147,7 @@ fn digest(settings: &Settings, tasks: u64) -> Result<u64> {
 /// # Errors
 /// Wrong usage if there is a journal already and the job was not started to resume it, or if a log cannot be read.
 pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
-    let mut past = Past::default();
+    let mut past = Past::of(&settings.origin);
     let goes_on = settings.resume || settings.retry_failed;
     if let Some(folder) = settings.journal.as_ref().filter(|folder| folder.exists()) {
         let unreadable = |why: io::Error| Error::usage(format!("--journal {}: it cannot be read: {why}", names::shown(folder)));

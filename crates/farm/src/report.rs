@@ -6,13 +6,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::lead::counts::{Counts, clock, how};
-use crate::task::{Kept, Outcome, State};
+use crate::task::{LAST_BYTES, Outcome, State};
 use equipoise::topology::RankId;
 
 /// Bars that are drawn; of more tasks the longest.
 const BARS: usize = 5000;
-/// Failures of each kind whose last lines are shown.
+/// Failures of each kind whose last lines are shown, and how many lines of each.
 const SHOWN: usize = 5;
+const LINES: usize = 10;
 /// Width of the picture in pixels, and height of a rank.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 16.0;
@@ -35,7 +36,8 @@ pub struct Report {
     /// All tasks' ends and run times, for the tail: rounded to milliseconds they take eight bytes a task.
     ends: Vec<(f32, f32)>,
     began: f64,
-    failures: BTreeMap<String, (u64, Vec<(u64, String)>)>,
+    /// By kind: how many, and of the first ones Seq, command and last lines.
+    failures: BTreeMap<String, (u64, Vec<(u64, String, String)>)>,
 }
 
 impl Report {
@@ -55,7 +57,7 @@ impl Report {
     /// # Errors
     /// If the disk is full.
     pub fn add(&mut self, rank: RankId, outcome: &Outcome, text: &[u8]) -> io::Result<()> {
-        let Outcome { seq, state, exit, signal, attempt, start, runtime, cpu, memory, out, err } = outcome;
+        let Outcome { seq, state, exit, signal, attempt, start, runtime, cpu, memory, out, err, last } = outcome;
         writeln!(
             self.table,
             "{seq},{rank},{},{exit},{signal},{attempt},{start:.3},{runtime:.3},{cpu:.3},{memory},{},{}",
@@ -74,11 +76,7 @@ impl Report {
             let (number, lines) = self.failures.entry(how(outcome)).or_default();
             *number += 1;
             if lines.len() < SHOWN {
-                let said = match &err.kept {
-                    Kept::Here(said) => String::from_utf8_lossy(said).trim_end().lines().last().unwrap_or_default().to_string(),
-                    _ => String::new(),
-                };
-                lines.push((*seq, format!("{} | {said}", String::from_utf8_lossy(text))));
+                lines.push((*seq, String::from_utf8_lossy(text).into_owned(), last_lines(last)));
             }
         }
         Ok(())
@@ -112,8 +110,8 @@ impl Report {
         }
         for (kind, (number, lines)) in &self.failures {
             page += &format!("<h3>{number} tasks: {}</h3>\n<table>\n", escaped(kind));
-            for (seq, line) in lines {
-                page += &format!("<tr><td>{seq}</td><td><code>{}</code></td></tr>\n", escaped(line));
+            for (seq, command, said) in lines {
+                page += &format!("<tr><td>{seq}</td><td><code>{}</code><pre>{}</pre></td></tr>\n", escaped(command), escaped(said));
             }
             page += "</table>\n";
         }
@@ -153,6 +151,15 @@ impl Report {
     }
 }
 
+/// The last lines of the end of an output, whose first line may not be whole.
+fn last_lines(end: &[u8]) -> String {
+    let text = String::from_utf8_lossy(end);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let is_cut = end.len() as u64 >= LAST_BYTES && lines.len() <= LINES;
+    let shown = lines[lines.len().saturating_sub(LINES)..].join("\n");
+    if is_cut { format!("..{}", shown.trim_start_matches(char::REPLACEMENT_CHARACTER)) } else { shown }
+}
+
 fn used(part: f64, of: f64) -> f64 {
     if of > 0.0 { 100.0 * part / of } else { 0.0 }
 }
@@ -176,7 +183,18 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Capture;
+
+    #[test]
+    fn the_last_lines_are_shown_and_a_cut_is_seen() {
+        let numbers = |first: u32, last: u32| (first..=last).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+        assert_eq!(
+            [last_lines(b""), last_lines(b" a\n\n"), last_lines(numbers(1, 30).as_bytes())],
+            [String::new(), " a".into(), numbers(21, 30)]
+        );
+        let long = "\u{e4}".repeat(LAST_BYTES as usize);
+        let end = &long.as_bytes()[1..=LAST_BYTES as usize];
+        assert_eq!(last_lines(end), format!("..{}\u{fffd}", "\u{e4}".repeat(LAST_BYTES as usize / 2 - 1)));
+    }
 
     #[test]
     fn the_page_has_bars_tail_and_failures() {
@@ -188,9 +206,8 @@ mod tests {
                 .add(RankId::new(seq as u32 % 2), &Outcome { start: 100.0, runtime, ..Outcome::without_run(seq, State::Done) }, b"x")
                 .unwrap();
         }
-        let said = b"first\n<last>\n".to_vec();
-        let err = Capture { bytes: said.len() as u64, lines: 2, kept: Kept::Here(said) };
-        report.add(RankId::FIRST, &Outcome { exit: 3, err, start: 100.0, ..Outcome::without_run(21, State::Failed) }, b"y").unwrap();
+        let last = b"first\n<last>\n".to_vec();
+        report.add(RankId::FIRST, &Outcome { exit: 3, last, start: 100.0, ..Outcome::without_run(21, State::Failed) }, b"y").unwrap();
         let counts = Counts { read: 21, done: 20, failed: 1, work: 29.0, longest: 10.0, ..Counts::default() };
         report.end(&counts, 10.0, 2, 1).unwrap();
         let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
@@ -198,7 +215,7 @@ mod tests {
             "tail: 90 %",
             "beyond 3 workers more won't help",
             "1 tasks: ended with status 3",
-            "y | &lt;last&gt;",
+            "<code>y</code><pre>first\n&lt;last&gt;</pre>",
             "<title>task 20: 10.000 s</title>",
         ] {
             assert!(page.contains(part), "{part}: {page}");

@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
 use crate::helper::protocol::Slots;
-use crate::limits::{Capacity, Halt, SlotsGiven};
+use crate::limits::{Capacity, Halt, Processors, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
 use equipoise::topology::RankId;
@@ -157,12 +157,12 @@ impl Settings {
         self.slots.as_ref().map_or_else(Capacity::default, |given| given.capacity(index, ranks))
     }
 
-    /// The slots of a rank that is number `index` of `ranks` on its host.
+    /// The slots of a rank that is number `index` on its host, whose ranks have these processors.
     ///
     /// # Errors
     /// Wrong usage if the rank does not see as many devices as it should have.
-    pub fn slots_of(&self, index: u32, ranks: u32) -> Result<Slots> {
-        let slots = self.slots.as_ref().map_or_else(|| Ok(Slots::default()), |given| given.of(index, ranks));
+    pub fn slots_of(&self, index: u32, host: &[&Processors]) -> Result<Slots> {
+        let slots = self.slots.as_ref().map_or_else(|| Ok(Slots::default()), |given| given.of(index, host));
         slots.map_err(|why| Error::usage(format!("--slots: {why}")))
     }
 }

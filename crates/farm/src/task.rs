@@ -130,13 +130,18 @@ pub struct Outcome {
     pub memory: u64,
     pub out: Capture,
     pub err: Capture,
+    /// The end of its standard error, at most [`LAST_BYTES`], of a failure that is reported; wherever the output itself goes.
+    pub last: Vec<u8>,
 }
+
+/// Bytes of the end of standard error that are reported.
+pub const LAST_BYTES: u64 = 2048;
 
 impl Outcome {
     /// Outcome of a task that was not run.
     pub fn without_run(seq: u64, state: State) -> Outcome {
         let (out, err) = (Capture::default(), Capture::default());
-        Outcome { seq, attempt: 0, state, exit: 0, signal: 0, start: 0.0, runtime: 0.0, cpu: 0.0, memory: 0, out, err }
+        Outcome { seq, attempt: 0, state, exit: 0, signal: 0, start: 0.0, runtime: 0.0, cpu: 0.0, memory: 0, out, err, last: Vec::new() }
     }
 }
 

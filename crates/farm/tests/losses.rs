@@ -24,7 +24,7 @@ impl Audience for Ear {
     fn remark(&mut self, text: &str) {
         self.0.borrow_mut().push(text.into());
     }
-    fn joblog(&mut self, _: &str, _: &Outcome, _: &[u8]) {}
+    fn joblog(&mut self, _: u64, _: &str, _: &Outcome, _: &[u8]) {}
 }
 
 /// A job on three ranks, and the tasks that each of them holds.

@@ -23,7 +23,7 @@ struct Nobody;
 impl Audience for Nobody {
     fn event(&mut self, _: &serde_json::Value) {}
     fn remark(&mut self, _: &str) {}
-    fn joblog(&mut self, _: &str, _: &Outcome, _: &[u8]) {}
+    fn joblog(&mut self, _: u64, _: &str, _: &Outcome, _: &[u8]) {}
 }
 
 fn place(lines: &str) -> TempDir {

@@ -58,6 +58,57 @@ fn other_logs_are_gone_on_with_and_written() {
     assert_eq!(place.expect(1, &["jobs", "--joblog", "log", "--resume"]), "", "its status counts earlier failures");
 }
 
+/// A list that GNU parallel was interrupted with: its log (of version 20221122) numbers blank lines and comments, and quotes in its own way.
+#[test]
+fn a_list_moves_over_from_gnu_parallel() {
+    let place = Place::new();
+    let header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+    let ended = |number: u64, text: &str| format!("{number}\t:\t1795998312.521\t     0.001\t0\t2\t0\t0\t{text}\n");
+    fs::write(place.path("log"), [header, &ended(1, "# first"), &ended(3, ""), &ended(2, "echo a"), &ended(6, "echo c")].concat()).unwrap();
+    place.list(b"# first\necho a\n\necho b\n\necho c\n");
+    for more in [&[][..], &["--shell"], &["--format", "parallel"]] {
+        let output = place.farm(&[&["jobs", "--resume-from", "log"], more].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.stdout == b"b\n" && errors.contains("3 done") && !errors.contains("is not the command"), "{more:?}: {errors}");
+    }
+    // The log that goes on has parallel's numbers, too.
+    assert_eq!(place.expect(0, &["jobs", "--shell", "--joblog", "log", "--resume"]), "b\n");
+    let text = fs::read_to_string(place.path("log")).unwrap();
+    assert!(text.lines().last().unwrap().starts_with("4\t") && text.ends_with("\techo b\n"), "{text}");
+    assert_eq!(place.expect(0, &["jobs", "--shell", "--joblog", "log", "--resume"]), "");
+    fs::write(place.path("args"), "d'e\n\nx y\n$HOME\nnew\n").unwrap();
+    let log = [header, &ended(1, r#"echo 'd'"'"'e'"#), &ended(2, "echo ''"), &ended(3, "echo 'x y'"), &ended(4, "echo '$HOME'")].concat();
+    fs::write(place.path("log"), log).unwrap();
+    for more in [&[][..], &["--shell"]] {
+        assert_eq!(place.expect(0, &[&["--args", "args", "--resume-from", "log"], more, &["--", "echo", "{}"]].concat()), "new\n");
+    }
+}
+
+/// The same with GNU parallel itself, where it is installed, there and back.
+#[test]
+fn gnu_parallel_and_a_farm_go_on_where_the_other_stopped() {
+    let place = Place::new();
+    place.list(b"# first\necho 1 >>ran\n\ntest -e ok && echo 2 >>ran\n  echo \"3\"  >>ran\n# last\n");
+    let parallel = || {
+        let mut parallel = Command::new("parallel");
+        parallel.args(["--will-cite", "--joblog", "log", "--resume-failed", "-a", "jobs"]).current_dir(place.0.path());
+        parallel.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+    };
+    // Another program has the same name.
+    let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();
+    if !version.is_ok_and(|said| said.stdout.starts_with(b"GNU parallel")) {
+        eprintln!("GNU parallel is not here: NOT TESTED with it");
+        return;
+    }
+    assert_eq!(parallel().code(), Some(1), "a command has failed");
+    fs::write(place.path("ok"), "").unwrap();
+    place.expect(0, &["jobs", "--shell", "--joblog", "log", "--retry-failed"]);
+    assert!(parallel().success());
+    let mut ran: Vec<String> = fs::read_to_string(place.path("ran")).unwrap().lines().map(String::from).collect();
+    ran.sort();
+    assert_eq!(ran, ["1", "2", "3"]);
+}
+
 /// A command that was skipped is not finished for a job log: it runs once what it waits for succeeds.
 #[test]
 fn what_was_skipped_runs_when_failures_are_tried_again() {

@@ -27,6 +27,39 @@ fn results_and_events() {
     assert_eq!(fs::read_to_string(place.path("all/rank-0.out")).unwrap().lines().count(), 4);
 }
 
+/// The page has the last lines of failures wherever their outputs go, and however long they are.
+#[test]
+fn the_report_has_the_last_lines_of_failures() {
+    let place = Place::new();
+    let list = "echo short >&2; exit 3\nseq 100000 >&2; exit 3\nyes no | head -c 3000 >&2; echo '<end>' >&2; kill -9 $$\necho fine >&2\n";
+    place.list(list.as_bytes());
+    for more in [&[][..], &["--results", "r"], &["--results", "s/{#}"], &["--output", "json"], &["--output", "quiet"], &["--journal", "j"]]
+    {
+        place.expect(1, &[&["jobs", "--shell", "--report", "report"], more].concat());
+        let page = fs::read_to_string(place.path("report/report.html")).unwrap();
+        for part in [
+            "<h3>2 tasks: ended with status 3</h3>",
+            "exit 3</code><pre>short</pre>",
+            "<pre>99991\n99992\n99993\n99994\n99995\n99996\n99997\n99998\n99999\n100000</pre>",
+            "\nno\n&lt;end&gt;</pre>",
+        ] {
+            assert!(page.contains(part), "{more:?}: {part}: {page}");
+        }
+        assert!(!page.contains("<pre>fine"), "{more:?}: it has not failed");
+    }
+    assert_eq!(fs::read_to_string(place.path("s/1.err")).unwrap(), "short\n");
+}
+
+/// A command of a host that fails says why, however much it has said.
+#[test]
+fn a_command_of_a_host_that_fails_says_why() {
+    let place = Place::new();
+    let output = place.farm(&["--array", "1-1", "--setup", "seq 100000 >&2; echo no licence >&2; exit 4", "--", "true"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("ended with status 4: ") && errors.contains("\nno licence\n"), "{errors}");
+    assert!(errors.len() < 4000, "its end only");
+}
+
 #[test]
 fn slots_are_never_exceeded() {
     let place = Place::new();

@@ -1,5 +1,6 @@
 //! Files that outputs are collected in. Each output has a file of its own: a process that a task has left behind may write into it for ever after.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -29,11 +30,22 @@ impl Collectors {
         Collectors { folder: folder.to_path_buf(), made: 0 }
     }
 
-    /// An empty file.
+    /// Empty files for both outputs of a command.
     ///
     /// # Errors
-    /// If the disk has none.
-    pub fn get(&mut self) -> io::Result<Collector> {
+    /// If the disk has none, or there are too few descriptors. Then none is left behind.
+    pub fn get_two(&mut self) -> io::Result<(Collector, Collector)> {
+        let one = self.get()?;
+        match self.get() {
+            Ok(other) => Ok((one, other)),
+            Err(why) => {
+                one.collect()?;
+                Err(why)
+            }
+        }
+    }
+
+    fn get(&mut self) -> io::Result<Collector> {
         self.made += 1;
         let path = self.folder.join(format!("output-{}", self.made));
         // Appending, so that a program that opens it again, as /dev/stdout, overwrites nothing.
@@ -83,10 +95,27 @@ fn count_lines(file: &File, bytes: u64) -> io::Result<u64> {
     Ok(lines)
 }
 
+/// The last bytes of an output, at most this many.
+///
+/// # Errors
+/// If its file cannot be read.
+pub fn last(capture: &Capture, most: u64) -> io::Result<Vec<u8>> {
+    let from = capture.bytes.saturating_sub(most);
+    match &capture.kept {
+        Kept::Nowhere => Ok(Vec::new()),
+        Kept::Here(text) => Ok(text[from as usize..].to_vec()),
+        Kept::File(path) => {
+            let mut end = vec![0; (capture.bytes - from) as usize];
+            File::open(OsStr::from_bytes(path))?.read_exact_at(&mut end, from)?;
+            Ok(end)
+        }
+    }
+}
+
 /// Removes the file of an output that is not needed any more.
 pub fn discard(capture: &Capture) {
     if let Kept::File(path) = &capture.kept {
-        let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(path)));
+        let _ = fs::remove_file(Path::new(OsStr::from_bytes(path)));
     }
 }
 
@@ -105,7 +134,12 @@ mod tests {
             let kept = if text.is_empty() { Kept::Nowhere } else { Kept::Here(text.into()) };
             let lines = text.matches('\n').count() as u64;
             let mut left_behind = one.file.try_clone().unwrap();
-            assert_eq!(one.collect().unwrap(), Capture { bytes: text.len() as u64, lines, kept });
+            let captured = one.collect().unwrap();
+            assert_eq!(
+                [1, 2, 3].map(|most| last(&captured, most).unwrap()),
+                [1, 2, 3].map(|most| text.as_bytes()[text.len().saturating_sub(most)..].to_vec())
+            );
+            assert_eq!(captured, Capture { bytes: text.len() as u64, lines, kept });
             // It writes where nobody reads.
             left_behind.write_all(b"late").unwrap();
         }
@@ -115,8 +149,11 @@ mod tests {
         let captured = long.collect().unwrap();
         assert_eq!((captured.bytes, captured.lines), (50_000, 10_000));
         let Kept::File(path) = &captured.kept else { panic!("{captured:?}") };
-        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        let path = PathBuf::from(OsStr::from_bytes(path));
         assert!(path.exists());
+        // What is written later is not part of it.
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"late").unwrap();
+        assert_eq!(last(&captured, 7).unwrap(), b"e\nline\n");
         discard(&captured);
         assert!(!path.exists());
     }

@@ -3,15 +3,18 @@
 //! A process that has MPI up must not fork. So the program executes itself under another name before MPI is initialised, and that process, which has
 //! neither MPI nor threads nor the rank's descriptors, starts the commands (`posix_spawn`). It has a process group of its own and a socket to the
 //! rank. When the rank is gone the socket is closed, and the helper ends all that it has started. When the helper is gone, the rank does that, and
-//! ends the job.
+//! ends the job. Both find what has left its group, its session and its environment among the [orphans] that they adopt.
 
 pub mod capture;
 pub mod mark;
+pub mod orphans;
 pub mod protocol;
 pub mod running;
+pub mod scarcity;
 pub mod server;
 pub mod slots;
 pub mod verdict;
+pub mod waiting;
 
 use std::io;
 use std::net::Shutdown;
@@ -22,6 +25,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 
+use rustix::process::Pid;
 use tempfile::TempDir;
 
 use crate::{environment, starter};
@@ -60,6 +64,8 @@ pub struct Helper {
     child: Child,
     socket: UnixStream,
     mark: Mark,
+    /// Children that this process had before; what it adopts if the helper is killed is none of them.
+    before: Vec<Pid>,
     /// Folder for collected outputs.
     folder: TempDir,
 }
@@ -82,7 +88,9 @@ impl Helper {
         environment::hidden().iter().for_each(|name| _ = command.env_remove(name));
         command.env(mark::VARIABLE, mark.value());
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).process_group(0);
-        Ok(Helper { child: command.spawn()?, socket, mark, folder })
+        let before = orphans::children();
+        orphans::adopt();
+        Ok(Helper { child: command.spawn()?, socket, mark, before, folder })
     }
 
     /// Gives it an order.
@@ -124,8 +132,11 @@ impl Drop for Helper {
     /// Ends it, with all that it has started.
     fn drop(&mut self) {
         let _ = self.socket.shutdown(Shutdown::Both);
-        let _ = self.child.wait();
+        let ended = self.child.wait();
         // One that was killed has left its tasks.
         self.mark.kill();
+        if ended.is_ok_and(|status| !status.success()) {
+            orphans::end_all_but(&self.before);
+        }
     }
 }

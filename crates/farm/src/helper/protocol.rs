@@ -40,6 +40,8 @@ pub struct Terms {
     pub speed: f64,
     /// Further attempts at a task that failed.
     pub retries: u32,
+    /// Whether the helper may say something on standard error.
+    pub speaks: bool,
 }
 
 /// Resources that the tasks of a rank share.

@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::capture::Collector;
 use super::protocol::Terms;
+use super::scarcity::{Descriptors, is_scarce};
 use super::slots::Taken;
 use crate::list::line;
 use crate::task::{How, NOT_EXECUTABLE, NOT_FOUND, Task};
@@ -55,12 +56,15 @@ pub struct NotStarted {
 pub struct Refusal {
     pub exit: i32,
     pub why: String,
+    /// It may be possible later.
+    pub is_scarce: bool,
 }
 
 /// Settings that all commands of a helper share.
 pub struct Surroundings {
     pub terms: Terms,
     pub host: String,
+    pub descriptors: Descriptors,
 }
 
 /// The time of the day.
@@ -73,9 +77,12 @@ impl Surroundings {
     ///
     /// # Errors
     /// If that is not possible, with the exit status that a shell would give. The resources and files come back.
-    pub fn start(&self, task: Task, attempt: u32, taken: Taken, out: Collector, err: Collector) -> Result<Running, Box<NotStarted>> {
+    pub fn start(&mut self, task: Task, attempt: u32, taken: Taken, out: Collector, err: Collector) -> Result<Running, Box<NotStarted>> {
         let (began, start) = (Instant::now(), now());
-        match self.spawn(&task, attempt, &taken, &out, &err) {
+        self.descriptors.release();
+        let spawned = self.spawn(&task, attempt, &taken, &out, &err);
+        self.descriptors.hold();
+        match spawned {
             Ok(child) => Ok(Running { pid: Pid::from_child(&child), task, attempt, taken, out, err, began, start, stopped: None }),
             Err(why) => Err(Box::new(NotStarted { task, taken, out, err, why })),
         }
@@ -90,7 +97,7 @@ impl Surroundings {
             }
             How::Words | How::Empty | How::Sleep => {
                 let words = line::words(&task.text).unwrap_or_default();
-                let missing = || Refusal { exit: NOT_FOUND, why: "there is no command".into() };
+                let missing = || Refusal { exit: NOT_FOUND, why: "there is no command".into(), is_scarce: false };
                 let (program, arguments) = words.split_first().ok_or_else(missing)?;
                 let mut command = Command::new(OsStr::from_bytes(program));
                 command.args(arguments.iter().map(|word| OsStr::from_bytes(word)));
@@ -98,7 +105,12 @@ impl Surroundings {
             }
         };
         let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_path_buf();
-        let failed = |what: String| move |why: io::Error| Refusal { exit: NOT_EXECUTABLE, why: format!("{what}: {why}") };
+        let failed = |what: String| {
+            move |why: io::Error| {
+                let is_scarce = is_scarce(&why);
+                Refusal { exit: NOT_EXECUTABLE, why: format!("{what}: {why}"), is_scarce }
+            }
+        };
         if let Some(dir) = &task.dir {
             let dir = path(dir);
             std::fs::read_dir(&dir).map(drop).map_err(failed(format!("dir={}", dir.display())))?;
@@ -110,7 +122,8 @@ impl Surroundings {
                 let file = task.dir.as_ref().map_or_else(|| path(file), |dir| path(dir).join(path(file)));
                 Stdio::from(File::open(&file).map_err(failed(format!("stdin={}", file.display())))?)
             }
-            None => Stdio::null(),
+            // Opened here: under the limit of commands it might not be possible.
+            None => Stdio::from(File::open("/dev/null").map_err(failed("/dev/null".into()))?),
         };
         let copy = |collector: &Collector| collector.file.try_clone().map(Stdio::from).map_err(failed("its output".into()));
         command.stdin(stdin).stdout(copy(out)?).stderr(copy(err)?).process_group(0);
@@ -125,11 +138,12 @@ impl Surroundings {
             let devices = taken.gpus.join(",");
             command.env("CUDA_VISIBLE_DEVICES", &devices).env("ROCR_VISIBLE_DEVICES", &devices);
         }
-        let spawned = bound_to(&taken.cpu_set, || command.spawn());
+        let spawned = bound_to(&taken.cpu_set, || self.descriptors.for_commands(|| command.spawn()));
         spawned.map_err(|why| {
             let exit = if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
             let program = command.get_program().to_string_lossy().into_owned();
-            Refusal { exit, why: format!("{program}: {why}") }
+            let is_scarce = is_scarce(&why);
+            Refusal { exit, why: format!("{program}: {why}"), is_scarce }
         })
     }
 }

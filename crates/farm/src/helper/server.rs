@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -18,10 +18,13 @@ use rustix::process::Pid;
 
 use super::capture::{Collectors, discard};
 use super::mark::Mark;
+use super::orphans;
 use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
+use super::scarcity::{Descriptors, Scarcity, is_scarce};
 use super::slots::{Free, Taken};
 use super::verdict::{self, Ending, Verdict};
+use super::waiting::{Doubtful, Sleeper, Waiting};
 use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -48,13 +51,16 @@ pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     let (children, notice) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
     children.set_nonblocking(true)?;
-    // Orphans of tasks become children of ours, so that they are buried.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    // So that what tasks leave behind is buried, and ends with the job.
+    orphans::adopt();
     let mut server = Server::new(folder, socket, told);
     let served = server.serve(&children);
     server.running.values().for_each(|(running, _)| running.kill());
+    // Its files are closed: what follows needs descriptors.
+    drop(server);
     mark.kill();
+    // Nothing runs any more that could need its children.
+    orphans::end_all_but(&[]);
     let _ = std::fs::remove_dir_all(folder);
     served
 }
@@ -90,35 +96,6 @@ fn close_others() {
     }
 }
 
-/// A task that waits for room.
-struct Waiting {
-    task: Task,
-    /// Attempts so far, those of earlier jobs included.
-    attempts: u32,
-    /// Attempts of this job that failed.
-    tries: u32,
-}
-
-/// A built-in task that sleeps.
-struct Sleeper {
-    seq: u64,
-    attempt: u32,
-    taken: Taken,
-    began: Instant,
-    until: Instant,
-    /// Seconds since 1970.
-    start: f64,
-}
-
-/// A task that may have been ended with its job.
-struct Doubtful {
-    task: Task,
-    tries: u32,
-    outcome: Outcome,
-    status: ExitStatus,
-    until: Instant,
-}
-
 struct Server {
     socket: UnixStream,
     /// A signal that ends the job has come.
@@ -129,6 +106,9 @@ struct Server {
     free: Free,
     queue: VecDeque<Waiting>,
     overtaken: u32,
+    /// Commands for the host that wait until the system has room for them.
+    postponed: Vec<Waiting>,
+    scarcity: Scarcity,
     running: HashMap<Pid, (Running, u32)>,
     sleeping: Vec<Sleeper>,
     collectors: Collectors,
@@ -153,9 +133,11 @@ impl Server {
             ending: Ending::default(),
             doubtful: Vec::new(),
             free: Free::new(0, &terms.slots),
-            surroundings: Surroundings { terms, host: environment::host() },
+            surroundings: Surroundings { terms, host: environment::host(), descriptors: Descriptors::default() },
             queue: VecDeque::new(),
             overtaken: 0,
+            postponed: Vec::new(),
+            scarcity: Scarcity::default(),
             running: HashMap::new(),
             sleeping: Vec::new(),
             collectors: Collectors::new(folder),
@@ -215,6 +197,7 @@ impl Server {
         match order {
             Order::Begin(terms) => {
                 self.free = Free::new(terms.workers, &terms.slots);
+                self.surroundings.descriptors = Descriptors::raised_for(terms.workers);
                 self.surroundings.terms = terms;
             }
             Order::Run(tasks) => self.queue.extend(tasks.into_iter().map(|(task, attempts)| Waiting { task, attempts, tries: 0 })),
@@ -240,6 +223,11 @@ impl Server {
 
     /// Starts the tasks that there is room for, in order; those behind one that does not fit may overtake it for a while.
     fn start_what_fits(&mut self) -> io::Result<()> {
+        if self.scarcity.pause(Instant::now()).is_none() {
+            for waiting in std::mem::take(&mut self.postponed) {
+                self.start(waiting, Taken::default())?;
+            }
+        }
         if self.drain.is_some() {
             for Waiting { task, .. } in std::mem::take(&mut self.queue) {
                 self.note(Outcome::without_run(task.seq, State::Left));
@@ -247,7 +235,7 @@ impl Server {
             return Ok(());
         }
         let mut at = 0;
-        while at < self.queue.len() && self.free.has_room() {
+        while at < self.queue.len() && self.free.has_room() && self.scarcity.pause(Instant::now()).is_none() {
             let task = &self.queue[at].task;
             if now() + task.least_time() > self.deadline {
                 let Some(Waiting { task, .. }) = self.queue.remove(at) else { break };
@@ -268,28 +256,57 @@ impl Server {
     }
 
     fn start(&mut self, waiting: Waiting, taken: Taken) -> io::Result<()> {
+        let files = match waiting.task.how {
+            How::Sleep => None,
+            _ => match self.collectors.get_two() {
+                Err(why) if is_scarce(&why) => return self.postpone(waiting, taken, &why.to_string()),
+                files => Some(files?),
+            },
+        };
         let Waiting { task, attempts, tries } = waiting;
         let attempt = attempts.saturating_add(1);
-        if task.how == How::Sleep {
+        let Some((out, err)) = files else {
             let began = Instant::now();
             let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
             let until = Duration::try_from_secs_f64(seconds).ok().and_then(|length| began.checked_add(length));
             let until = until.unwrap_or(began + FOR_EVER);
             self.sleeping.push(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
             return Ok(());
-        }
-        let (out, err) = (self.collectors.get()?, self.collectors.get()?);
+        };
         match self.surroundings.start(task, attempt, taken, out, err) {
-            Ok(running) => _ = self.running.insert(running.pid(), (running, tries)),
+            Ok(running) => {
+                self.scarcity.started();
+                self.running.insert(running.pid(), (running, tries));
+            }
             Err(refused) => {
-                let NotStarted { task, taken, out, err, why: Refusal { exit, why } } = *refused;
-                self.free.give_back(taken);
+                let NotStarted { task, taken, out, err, why: Refusal { exit, why, is_scarce } } = *refused;
                 let (out, _) = (out.collect()?, err.collect()?);
+                if is_scarce {
+                    return self.postpone(Waiting { task, attempts, tries }, taken, &why);
+                }
+                self.free.give_back(taken);
                 let said = format!("equipoise: farm: {why}\n").into_bytes();
                 let err = Capture { bytes: said.len() as u64, lines: 1, kept: Kept::Here(said) };
                 let outcome = Outcome { attempt, exit, start: now(), out, err, ..Outcome::without_run(task.seq, State::Failed) };
                 self.end(task, tries, outcome);
             }
+        }
+        Ok(())
+    }
+
+    /// The system has no room for a further command: it waits until there is.
+    fn postpone(&mut self, waiting: Waiting, taken: Taken, why: &str) -> io::Result<()> {
+        self.free.give_back(taken);
+        match waiting.task.seq {
+            ON_HOST => self.postponed.push(waiting),
+            _ => self.queue.push_front(waiting),
+        }
+        let is_first = self.scarcity.refused(why, self.running.is_empty(), Instant::now())?;
+        if is_first && self.surroundings.terms.speaks {
+            let (rank, host) = (self.surroundings.terms.rank, &self.surroundings.host);
+            let said = "the system has no room for a further command, which waits until another has ended";
+            // If standard error is closed, there is nowhere to say it.
+            let _ = writeln!(io::stderr(), "equipoise: rank {rank} on {host}: {said}: {why}");
         }
         Ok(())
     }
@@ -313,6 +330,7 @@ impl Server {
     fn ended(&mut self, running: Running, tries: u32, status: ExitStatus, usage: &libc::rusage) -> io::Result<()> {
         let Running { task, attempt, taken, out, err, began, start, stopped, .. } = running;
         let runtime = began.elapsed().as_secs_f64();
+        self.scarcity.ended();
         self.free.give_back(taken);
         let (out, err) = (out.collect()?, err.collect()?);
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
@@ -321,7 +339,8 @@ impl Server {
         let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
         let now = Instant::now();
-        let mut outcome = Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err };
+        let mut outcome =
+            Outcome { seq: task.seq, attempt, state: State::Failed, exit, signal, start, runtime, cpu, memory, out, err, last: Vec::new() };
         match verdict::judge(status, why, &self.ending, now) {
             Verdict::Is(state) => outcome.state = state,
             Verdict::Open(doubt) if task.seq != ON_HOST => {
@@ -403,6 +422,7 @@ impl Server {
         let drain = self.drain.filter(|at| *at > Instant::now());
         let awake = self.sleeping.iter().map(|sleeper| sleeper.until);
         let awake = awake.chain(self.doubtful.iter().map(|doubtful| doubtful.until));
+        let awake = awake.chain(self.scarcity.pause(Instant::now()));
         limits.chain(news).chain(drain).chain(awake).min()
     }
 

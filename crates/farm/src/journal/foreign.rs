@@ -136,9 +136,10 @@ mod tests {
         let (path, file) = (folder.path().join("log"), folder.path().join("list"));
         std::fs::write(&path, log).unwrap();
         std::fs::write(&file, list).unwrap();
-        let mut past = Past::default();
+        let origin = Origin::Commands { file, format };
+        let mut past = Past::of(&origin);
         read(&mut past, &path).unwrap();
-        let mut list = List::open(&Origin::Commands { file, format }, false, None, false).unwrap();
+        let mut list = List::open(&origin, false, None, false).unwrap();
         let entries = std::iter::from_fn(|| list.entry().unwrap());
         entries.filter_map(|entry| if let Entry::Task(task) = entry { Some(past.judge(&task, false)) } else { None }).collect()
     }
@@ -149,8 +150,23 @@ mod tests {
 
     #[test]
     fn job_logs_of_gnu_parallel_are_read() {
-        let log = format!("{}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\trun a\n2\t:\t1.0\t     0.1\t0\t0\t3\t0\trun b\n", record::PARALLEL);
-        assert_eq!(judged(Format::Plain, "# x\nrun a\nrun b\nrun c\n", &log), [DONE, FAILED, RUN]);
+        // Written by GNU parallel 20221122, but for the failure: blank lines and comments have numbers.
+        let ended = |number: u64, exit: i32, text: &str| format!("{number}\t:\t1795998312.521\t     0.001\t0\t0\t{exit}\t0\t{text}\n");
+        let log = |ended: &[String]| format!("{}\n{}", record::PARALLEL, ended.concat());
+        let all = [ended(1, 0, "# x"), ended(3, 0, ""), ended(2, 0, "run a"), ended(4, 3, "run b")];
+        for format in [Format::Plain, Format::Parallel] {
+            assert_eq!(judged(format, "# x\nrun a\n\nrun b\nrun c\n", &log(&all)), [DONE, FAILED, RUN]);
+            // The same command twice: only the numbers tell them apart.
+            assert_eq!(judged(format, "\nrun\nrun\n", &log(&[ended(1, 0, ""), ended(2, 0, "run")])), [DONE, RUN]);
+            assert_eq!(judged(format, "\nrun x\n", &log(&[ended(2, 0, "run y")])), [Verdict::Edited]);
+        }
+        // It quotes otherwise than we do.
+        for (text, theirs) in [("run \"d'e\"", r#"run 'd'"'"'e'"#), ("run 'a b' ''", r"run a\ b ''"), ("echo 'a", "echo 'a")] {
+            assert_eq!(judged(Format::Parallel, &format!("{text}\n"), &log(&[ended(1, 0, theirs)])), [DONE], "{text}");
+        }
+        // Of lists that it cannot run a job log counts the commands.
+        let two = [ended(1, 0, "run a"), ended(3, 0, "run b")];
+        assert_eq!(judged(Format::Disbatch, "# x\nrun a\n#DISBATCH REPEAT 2 run b\n", &log(&two)), [DONE, RUN, DONE]);
     }
 
     #[test]

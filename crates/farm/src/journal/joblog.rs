@@ -52,13 +52,13 @@ impl Joblog {
         Ok(())
     }
 
-    /// Appends a record.
+    /// Appends a record, with the number that GNU parallel would give the command.
     ///
     /// # Errors
     /// If the disk does not take it.
-    pub fn write(&mut self, host: &str, outcome: &Outcome, command: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, number: u64, host: &str, outcome: &Outcome, command: &[u8]) -> io::Result<()> {
         self.line.clear();
-        record::write_parallel(&mut self.line, host, outcome, command);
+        record::write_parallel(&mut self.line, number, host, outcome, command);
         // In one piece, so that records of several jobs do not mix.
         self.file.write_all(&self.line)
     }
@@ -94,7 +94,7 @@ mod tests {
         std::fs::write(file.path(), before).unwrap();
         let mut joblog = Joblog::open(file.path()).unwrap();
         joblog.begin(file.path(), goes_on, is_shared).unwrap();
-        joblog.write("h", &Outcome::without_run(7, State::Done), b"x").unwrap();
+        joblog.write(7, "h", &Outcome::without_run(7, State::Done), b"x").unwrap();
         std::fs::read_to_string(file.path()).unwrap()
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::record::{self, Record};
+use crate::list::{Origin, line};
 use crate::task::{State, Task};
 
 /// Last record of a task.
@@ -13,6 +14,8 @@ use crate::task::{State, Task};
 struct Known {
     /// Hashes of what its command may have been; none if the log does not say it.
     texts: [Option<u64>; 2],
+    /// They are hashes of its words: another program may have quoted them otherwise.
+    by_words: bool,
     state: State,
     start: f64,
     attempts: u32,
@@ -27,7 +30,8 @@ impl Known {
     }
 
     fn is_about(&self, text: &[u8]) -> bool {
-        self.texts == [None; 2] || self.texts.contains(&Some(hash(text)))
+        let hashed = if self.by_words { hash_words } else { hash };
+        self.texts == [None; 2] || self.texts.contains(&Some(hashed(text)))
     }
 }
 
@@ -53,6 +57,10 @@ pub struct ByLine<'a> {
 #[derive(Debug, Default)]
 pub struct Past {
     by_seq: HashMap<u64, Known>,
+    /// As `by_seq`, from job logs, whose numbers are GNU parallel's.
+    by_number: HashMap<u64, Known>,
+    /// These numbers are lines of the list.
+    counts_lines: bool,
     /// As `by_seq`, from logs that name lines instead, with the number that the other program gave the command.
     by_line: HashMap<Place, (Option<u64>, Known)>,
     /// Places of several commands that their log does not tell apart: which of them are finished is not known.
@@ -75,6 +83,11 @@ pub enum Verdict {
 }
 
 impl Past {
+    /// Nothing yet about a list.
+    pub fn of(list: &Origin) -> Past {
+        Past { counts_lines: list.counts_lines(), ..Past::default() }
+    }
+
     /// Adds all records of a folder's journal.
     ///
     /// # Errors
@@ -94,14 +107,17 @@ impl Past {
 
     /// Adds a record. Of several final ones of a task the latest counts.
     pub fn add(&mut self, record: &Record) {
+        let is_ours = record.is_ours;
+        let (records, hashed) = if is_ours { (&mut self.by_seq, hash as fn(&[u8]) -> u64) } else { (&mut self.by_number, hash_words as _) };
         let known = Known {
-            texts: [Some(hash(&record.command)), None],
+            texts: [Some(hashed(&record.command)), None],
+            by_words: !is_ours,
             state: record.state,
             start: record.start,
             attempts: record.attempt,
-            is_ours: record.is_ours,
+            is_ours,
         };
-        let old = self.by_seq.entry(record.seq).or_insert(known);
+        let old = records.entry(record.seq).or_insert(known);
         if known.precedence() >= old.precedence() {
             *old = known;
         }
@@ -118,7 +134,7 @@ impl Past {
     pub fn add_by_line(&mut self, entry: &ByLine) {
         let texts = entry.texts.each_ref().map(|text| text.as_deref().map(hash));
         let state = if entry.succeeded { State::Done } else { State::Failed };
-        let known = Known { texts, state, start: entry.start, attempts: 1, is_ours: false };
+        let known = Known { texts, by_words: false, state, start: entry.start, attempts: 1, is_ours: false };
         let place = (entry.line, entry.index);
         let (id, old) = self.by_line.entry(place).or_insert((entry.id, known));
         if *id != entry.id {
@@ -142,7 +158,7 @@ impl Past {
 
     /// Returns true if there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.by_seq.is_empty() && self.by_line.is_empty()
+        self.by_seq.is_empty() && self.by_number.is_empty() && self.by_line.is_empty()
     }
 
     /// Returns true if the task of this number has a record.
@@ -165,10 +181,9 @@ impl Past {
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
         let place = (task.line, task.repeat_index());
         let by_line = self.by_line.get(&place).map(|(_, known)| known).filter(|_| !self.ambiguous.contains(&place));
-        let known = match (self.by_seq.get(&task.seq), by_line) {
-            (Some(one), Some(other)) => Some(if other.precedence() > one.precedence() { other } else { one }),
-            (one, other) => one.or(other),
-        };
+        let number = if self.counts_lines { task.line } else { task.seq };
+        let all = [self.by_seq.get(&task.seq), self.by_number.get(&number), by_line];
+        let known = all.into_iter().flatten().reduce(|one, other| if other.precedence() > one.precedence() { other } else { one });
         match known {
             None => Verdict::Run { attempts: 0 },
             Some(known) if !known.is_about(&task.text) => Verdict::Edited,
@@ -210,6 +225,16 @@ pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
 fn hash(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.trim_ascii().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The same for texts that mean the same words to a shell, however they are quoted.
+fn hash_words(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match line::words(text) {
+        Some(words) => words.hash(&mut hasher),
+        None => text.trim_ascii().hash(&mut hasher),
+    }
     hasher.finish()
 }
 

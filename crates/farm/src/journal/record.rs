@@ -12,7 +12,7 @@ pub fn header() -> String {
 
 /// The record of an attempt, with the end of its line. `MaxMemory` is in KiB.
 pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
-    parallel(out, host, outcome);
+    parallel(out, outcome.seq, host, outcome);
     escape(out, command);
     let Outcome { cpu, memory, out: output, err, attempt, state, .. } = outcome;
     let (o, e) = (output, err);
@@ -20,9 +20,10 @@ pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     out.extend(own.into_bytes());
 }
 
-/// The record in the format of GNU parallel's job log: the command as it is, but for ends of lines, which are zero bytes there.
-pub fn write_parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
-    parallel(out, host, outcome);
+/// The record in the format of GNU parallel's job log, with its number for the command: the command as it is, but for ends of lines, which are zero bytes
+/// there.
+pub fn write_parallel(out: &mut Vec<u8>, number: u64, host: &str, outcome: &Outcome, command: &[u8]) {
+    parallel(out, number, host, outcome);
     out.extend(exchanged(command, b'\n', 0));
     out.push(b'\n');
 }
@@ -31,11 +32,11 @@ fn exchanged(text: &[u8], one: u8, by: u8) -> impl Iterator<Item = u8> {
     text.iter().map(move |byte| if *byte == one { by } else { *byte })
 }
 
-fn parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome) {
-    let Outcome { seq, start, runtime, exit, signal, .. } = outcome;
+fn parallel(out: &mut Vec<u8>, number: u64, host: &str, outcome: &Outcome) {
+    let Outcome { start, runtime, exit, signal, .. } = outcome;
     let mut named = Vec::new();
     escape(&mut named, host.as_bytes());
-    out.extend(seq.to_string().into_bytes());
+    out.extend(number.to_string().into_bytes());
     out.push(b'\t');
     out.extend(named);
     out.extend(format!("\t{start:.3}\t{runtime:10.3}\t0\t{}\t{exit}\t{signal}\t", outcome.out.bytes).into_bytes());
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(text, "7\tnode1\t1500000000.000\t     0.250\t0\t12\t3\t0\techo 'a\\tb'\\n\\xff\t0.125\t2048\t12\t3\t0\t0\t2\tfailed\n");
         assert_eq!(header().split('\t').count(), text.split('\t').count());
         let mut line = Vec::new();
-        write_parallel(&mut line, "node1", &outcome(), b"echo a\tb");
+        write_parallel(&mut line, 7, "node1", &outcome(), b"echo a\tb");
         assert_eq!(String::from_utf8(line).unwrap(), "7\tnode1\t1500000000.000\t     0.250\t0\t12\t3\t0\techo a\tb\n");
     }
 
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn ends_of_lines_in_a_job_log_are_zero_bytes() {
         let mut line = Vec::new();
-        write_parallel(&mut line, "node1", &outcome(), b"echo a\necho\tb\n");
+        write_parallel(&mut line, 7, "node1", &outcome(), b"echo a\necho\tb\n");
         assert_eq!([b'\n', 0].map(|byte| memchr::memchr_iter(byte, &line).count()), [1, 2]);
         assert_eq!(read(line.strip_suffix(b"\n").unwrap()).unwrap().command, b"echo a\necho\tb\n");
     }

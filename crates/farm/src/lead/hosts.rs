@@ -2,7 +2,7 @@
 
 use crate::messages::ToHand;
 use crate::settings::Settings;
-use crate::task::{Kept, Outcome};
+use crate::task::Outcome;
 use equipoise::topology::RankId;
 
 /// State of a host.
@@ -108,10 +108,8 @@ impl Hosts {
             return None;
         }
         self.failed = true;
-        let said = match &outcome.err.kept {
-            Kept::Here(text) if !text.trim_ascii().is_empty() => format!(": {}", String::from_utf8_lossy(text).trim()),
-            _ => String::new(),
-        };
+        let said = String::from_utf8_lossy(&outcome.last);
+        let said = if said.trim().is_empty() { String::new() } else { format!(": {}", said.trim()) };
         Some(format!("{what} host {} {}{said}", self.name(rank), super::counts::how(outcome)))
     }
 
@@ -220,10 +218,9 @@ mod tests {
         assert!(hosts.is_ready(1) && !hosts.is_ready(2));
         hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done));
         assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
-        let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
-        assert!(
-            hosts.ended(RankId::new(2), &failed).unwrap().starts_with("a command for the end (--teardown) of host b ended with status 3")
-        );
+        let failed = Outcome { exit: 3, last: b"no room\n".to_vec(), ..Outcome::without_run(0, State::Failed) };
+        let said = hosts.ended(RankId::new(2), &failed);
+        assert_eq!(said.as_deref(), Some("a command for the end (--teardown) of host b ended with status 3: no room"));
         hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done() && hosts.has_failed() && !hosts.has_failed_to_start());
     }

@@ -45,8 +45,8 @@ pub trait Audience {
     fn event(&mut self, event: &Value);
     /// A line for people.
     fn remark(&mut self, text: &str);
-    /// A record for `--joblog`.
-    fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]);
+    /// A record for `--joblog`, with GNU parallel's number for the command.
+    fn joblog(&mut self, number: u64, host: &str, outcome: &Outcome, command: &[u8]);
 }
 
 /// Number of failures that are reported one by one.
@@ -350,7 +350,8 @@ impl Lead {
         }
         if outcome.state != State::Skipped {
             // GNU parallel's log has only commands that ran: one that is not in it runs when the job goes on.
-            self.audience.joblog(self.hosts.name(from), &outcome, &text);
+            let number = if self.settings.origin.counts_lines() { line } else { seq };
+            self.audience.joblog(number, self.hosts.name(from), &outcome, &text);
         }
         if outcome.state == State::Failed {
             self.tell_failure(&outcome, line, &text);

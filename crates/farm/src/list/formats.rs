@@ -89,7 +89,7 @@ pub fn parse(format: Format, memory: &mut Memory, number: u64, text: &[u8]) -> R
             Line::Command { text, directives } => Item::Command { text, directives, by_line: false, index: None },
         }),
         Format::Parallel => Ok(match text.trim_ascii() {
-            // GNU parallel knows no comments, but a shell does: such a line would do nothing.
+            // GNU parallel knows no comments, but a shell does: such a line, or a blank one, does nothing. In its log they have numbers.
             b"" => Item::Nothing,
             [b'#', ..] => Item::Nothing,
             text => plain(text.to_vec(), Directives::default()),

@@ -34,6 +34,18 @@ pub enum Origin {
     Sleep(sleep::Sleep),
 }
 
+impl Origin {
+    /// Returns true if GNU parallel, given this list, would number its commands by its lines: it counts blank lines and comments, too. Lists of which it
+    /// cannot run a command a line are numbered by Seq, arrays either way.
+    pub fn counts_lines(&self) -> bool {
+        match self {
+            Origin::Commands { format, .. } => matches!(format, Format::Plain | Format::Parallel),
+            Origin::Arguments { .. } => true,
+            Origin::Array { .. } | Origin::Empty(_) | Origin::Sleep(_) => false,
+        }
+    }
+}
+
 /// Next entry of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {

@@ -1,0 +1,36 @@
+//! What a helper holds besides the commands that run: tasks that wait for room, that sleep, or whose end is in doubt.
+
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use super::slots::Taken;
+use crate::task::{Outcome, Task};
+
+/// A task that waits for room.
+pub struct Waiting {
+    pub task: Task,
+    /// Attempts so far, those of earlier jobs included.
+    pub attempts: u32,
+    /// Attempts of this job that failed.
+    pub tries: u32,
+}
+
+/// A built-in task that sleeps.
+pub struct Sleeper {
+    pub seq: u64,
+    pub attempt: u32,
+    pub taken: Taken,
+    pub began: Instant,
+    pub until: Instant,
+    /// Seconds since 1970.
+    pub start: f64,
+}
+
+/// A task that may have been ended with its job.
+pub struct Doubtful {
+    pub task: Task,
+    pub tries: u32,
+    pub outcome: Outcome,
+    pub status: ExitStatus,
+    pub until: Instant,
+}
