@@ -251,7 +251,7 @@ contains
     call make(self, weights, plan, ierr, 0, c_null_ptr, bytes, pinned)
   end subroutine
 
-  !> The same for items with places in space: coordinates(dimensions, items). Collective.
+  !> The same for items with places in space: coordinates(dimensions, items); coordinates(0, 0) will do without items. Collective.
   subroutine world_plan_at(self, weights, coordinates, plan, ierr, bytes, pinned)
     class(eqp_world), intent(in) :: self
     real(real64), intent(in), contiguous, target :: weights(:), coordinates(:, :)
@@ -270,7 +270,7 @@ contains
         places = c_loc(nothing)
       end if
     end if
-    call make(self, weights, plan, ierr, max(size(coordinates, 1), 1), places, bytes, pinned)
+    call make(self, weights, plan, ierr, size(coordinates, 1), places, bytes, pinned)
   end subroutine
 
   subroutine make(self, weights, plan, ierr, dimensions, places, bytes, pinned)
