@@ -248,7 +248,7 @@ contains
     integer, intent(out) :: ierr
     integer(int64), intent(in), contiguous, target, optional :: bytes(:)
     logical, intent(in), optional :: pinned(:)
-    call make(self, weights, plan, ierr, 0, c_null_ptr, bytes, pinned)
+    call make(self, weights, plan, ierr, -1, c_null_ptr, bytes, pinned)
   end subroutine
 
   !> The same for items with places in space: coordinates(dimensions, items); coordinates(0, 0) will do without items. Collective.
@@ -273,6 +273,7 @@ contains
     call make(self, weights, plan, ierr, size(coordinates, 1), places, bytes, pinned)
   end subroutine
 
+  ! Without coordinates the number of dimensions is negative.
   subroutine make(self, weights, plan, ierr, dimensions, places, bytes, pinned)
     class(eqp_world), intent(in) :: self
     real(real64), intent(in), contiguous, target :: weights(:)
@@ -302,7 +303,7 @@ contains
     end if
     plan%world = self%handle
     plan%items = size(weights, kind=int64)
-    if (dimensions == 0) then
+    if (dimensions < 0) then
       ierr = c_plan_make(self%handle, n, c_weights, c_bytes, c_pinned, plan%handle)
     else
       ierr = c_plan_make_at(self%handle, n, c_weights, c_bytes, c_pinned, int(dimensions, c_int), places, plan%handle)
