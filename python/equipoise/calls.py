@@ -2,14 +2,16 @@
 
 Each worker holds what it needs for some milliseconds, so that it has work while rank 0 computes. The size of a chunk follows from what
 calls took so far.
+
+What fails on any rank ends the map on all. Nothing is left of it then: every worker's last message is BYE, after the END of rank 0, and rank 0
+takes all messages until then; those that it has no use for it does not unpickle. Nobody waits in a send, as others may be in one, too.
 """
 
 import time
-import traceback
 from collections import deque
 from itertools import islice
 
-from .errors import Error
+from .errors import Error, UsageError, said, told
 
 #: Seconds of work that a worker gets at once, and how much it may hold in all.
 CHUNK_SECONDS = 0.004
@@ -18,6 +20,7 @@ HELD_CHUNKS = 3
 #: Seconds that rank 0 computes at most before it looks whether others lack work, if calls are shorter than that.
 OWN_SECONDS = 0.0005
 
+#: Kinds of messages, which are their tags.
 ITEMS, RESULTS, END, FAILED, BYE = range(5)
 
 
@@ -38,84 +41,156 @@ class Pause:
             time.sleep(0)
 
 
-def told(error):
-    """An exception with its traceback, as text."""
-    return "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip()
-
-
 def begin(world, f, xs, key, ordered):
     """Agrees with all ranks that they map, and begins."""
     world._exchange("map")
     comm = world._communicator()
     if world.rank > 0:
-        work(comm, f)
+        Worker(world, comm, f).work()
         return iter(())
-    results = Dealer(comm, f, xs, key).results(ordered)
+    results = Dealer(world, comm, f, xs, key).results(ordered)
     # Up to its first yield, so that leaving it is noticed from now on.
     next(results)
     return results
 
 
-def receive(comm, source):
-    """Messages that are here."""
-    while True:
-        message = comm.improbe(source=source)
-        if message is None:
-            return
-        yield message.recv()
+class Mail:
+    """This rank's messages."""
 
+    def __init__(self, comm, source):
+        from mpi4py import MPI
 
-def work(comm, f):
-    """A rank that computes until it hears of the end."""
-    queue, done, pause, failure = deque(), [], Pause(), None
-    sent, flushed = [], time.perf_counter()
-    while True:
-        for kind, data in receive(comm, 0):
-            pause.happened()
-            if kind == END:
-                for request in sent:
-                    request.wait()
-                comm.send((BYE, comm.rank, None), dest=0)
-                if failure is not None:
-                    raise failure
-                if data is not None:
-                    raise Error(data, 6)
+        self.mpi, self.comm, self.source = MPI, comm, source
+        self.status = MPI.Status()
+        self.sent = []
+
+    def send(self, kind, data, to):
+        """Sends something, without waiting for anything."""
+        self.sent.append(self.comm.isend(data, dest=to, tag=kind))
+
+    def has_sent(self):
+        """Whether all that was sent has left."""
+        self.sent = [request for request in self.sent if not request.test()[0]]
+        return not self.sent
+
+    def here(self):
+        """Messages that are here: kind, sender, and the message, which is to be read or dropped before the next one."""
+        while True:
+            message = self.comm.improbe(source=self.source, status=self.status)
+            if message is None:
                 return
-            queue.extend(data)
-        if not queue or failure is not None:
-            pause.rest()
-            continue
-        seq, x = queue.popleft()
+            yield self.status.tag, self.status.source, message
+
+    def read(self, message, what):
+        """What was sent. Reading it may call the code of its sender's objects."""
+        try:
+            return message.recv()
+        except Exception as error:
+            raise Error(f"{what} does not unpickle: {said(error)}", 6) from error
+
+    def drop(self, message):
+        """Takes a message, and nothing from it."""
+        message.Recv([bytearray(self.status.Get_count(self.mpi.BYTE)), self.mpi.BYTE])
+
+
+class Worker:
+    """A rank other than 0: computes what it gets until it hears of the end."""
+
+    def __init__(self, world, comm, f):
+        self.world, self.comm, self.f = world, comm, f
+        self.mail = Mail(comm, 0)
+        self.pause = Pause()
+        self.queue, self.done = deque(), []
+        self.flushed = time.perf_counter()
+        # What was raised here, and whether rank 0 knows.
+        self.failure, self.is_said = None, False
+        # What rank 0 says at the end: nothing, or status and text.
+        self.outcome, self.is_over, self.has_left = None, False, False
+
+    def work(self):
+        """Works until all ranks are done."""
+        self.world._in_map = True
+        try:
+            while not self.has_left:
+                try:
+                    self.turn()
+                except self.mail.mpi.Exception:
+                    raise
+                except BaseException as error:
+                    # Rank 0 hears of it, and this rank goes on until it hears of the end.
+                    self.fail(error)
+        finally:
+            self.world._in_map = False
+        if self.failure is not None:
+            raise self.failure
+        if self.outcome is not None:
+            status, text = self.outcome
+            raise UsageError(text) if status == 2 else Error(text, status)
+
+    def fail(self, error):
+        if self.failure is None:
+            self.failure = error
+
+    def turn(self):
+        """Takes what has come, and makes one call or says what is to be said."""
+        for kind, _, message in self.mail.here():
+            self.pause.happened()
+            if kind == END:
+                self.is_over, self.outcome = True, message.recv()
+            elif self.failure is None:
+                self.queue.extend(self.mail.read(message, "what rank 0 gives to f"))
+            else:
+                self.mail.drop(message)
+        if self.is_over:
+            if self.mail.has_sent():
+                self.comm.send(None, dest=0, tag=BYE)
+                self.has_left = True
+            else:
+                self.pause.rest()
+        elif self.failure is not None:
+            if not self.is_said:
+                self.is_said = True
+                self.mail.send(FAILED, f"rank {self.comm.rank}: {told(self.failure)}", 0)
+            self.pause.rest()
+        elif self.queue:
+            self.compute()
+        else:
+            self.pause.rest()
+
+    def compute(self):
+        seq, x = self.queue.popleft()
         began = time.perf_counter()
         try:
-            value = f(x)
-            now = time.perf_counter()
-            done.append((seq, value, now - began))
-            if not queue or now - flushed > CHUNK_SECONDS / 2:
-                sent = [request for request in sent if not request.test()[0]]
-                sent.append(comm.isend((RESULTS, comm.rank, done), dest=0))
-                done, flushed = [], now
+            value = self.f(x)
         except BaseException as error:
-            failure = error
-            comm.send((FAILED, comm.rank, f"rank {comm.rank}: {told(error)}"), dest=0)
+            return self.fail(error)
+        now = time.perf_counter()
+        self.done.append((seq, value, now - began))
+        if not self.queue or now - self.flushed > CHUNK_SECONDS / 2:
+            self.mail.has_sent()
+            self.mail.send(RESULTS, self.done, 0)
+            self.done, self.flushed = [], now
 
 
 class Dealer:
     """Rank 0's side."""
 
-    def __init__(self, comm, f, xs, key):
-        self.comm, self.f, self.given, self.key = comm, f, xs, key
+    def __init__(self, world, comm, f, xs, key):
+        self.world, self.comm, self.f, self.given, self.key = world, comm, f, xs, key
+        self.mail = Mail(comm, ANY())
         self.left = None
         self.workers = range(1, comm.size)
         self.held = {worker: 0 for worker in self.workers}
-        self.sent = []
         # What a call takes, measured; the first chunks are single calls.
         self.seconds = None
         self.exhausted = False
         self.open = 0
         self.ready = {}
         self.arrived = deque()
+        # What f has raised, on any rank.
         self.failure = None
+        self.is_over, self.ended_by = False, None
+        world._map = self
 
     def numbered(self):
         """The items with their numbers, in the order in which they go out."""
@@ -162,14 +237,18 @@ class Dealer:
     def poll(self):
         """Takes what has come; whether anything has."""
         happened = False
-        for kind, worker, data in receive(self.comm, ANY()):
+        for kind, worker, message in self.mail.here():
             happened = True
             if kind == RESULTS:
-                self.held[worker] -= len(data)
-                for result in data:
+                results = self.mail.read(message, f"a result of f on rank {worker}")
+                self.held[worker] -= len(results)
+                for result in results:
                     self.finished(*result)
-            elif kind == FAILED and self.failure is None:
-                self.failure = data
+            elif kind == FAILED:
+                text = message.recv()
+                self.failure = self.failure or text
+            else:
+                self.mail.drop(message)
         return happened
 
     def fill(self, items):
@@ -186,68 +265,100 @@ class Dealer:
                 taken = self.take(items, count)
                 if taken:
                     self.held[worker] += len(taken)
-                    self.sent.append(self.comm.isend((ITEMS, taken), dest=worker))
+                    self.mail.send(ITEMS, taken, worker)
                     lacks = True
-        self.sent = [request for request in self.sent if not request.test()[0]]
+        self.mail.has_sent()
 
     def results(self, ordered):
         """Deals, works, and yields; first nothing."""
-        outcome, pause, following = None, Pause(), 0
+        outcome = None
         try:
             yield None
-            items = self.numbered()
+            computed = self.computed(ordered)
             while True:
-                if self.poll():
-                    pause.happened()
-                if self.failure is not None:
-                    raise Error(self.failure, 6)
-                self.fill(items)
-                own = self.take(items, self.own_chunk()) if not self.exhausted else []
-                for seq, x in own:
-                    pause.happened()
-                    began = time.perf_counter()
-                    try:
-                        value = self.f(x)
-                    except Exception as error:
-                        raise Error(f"rank 0: {told(error)}", 6) from error
-                    self.finished(seq, value, time.perf_counter() - began)
-                while self.arrived:
-                    seq, value = self.arrived.popleft()
-                    if not ordered:
-                        yield value
-                        continue
-                    self.ready[seq] = value
-                while ordered and following in self.ready:
-                    value = self.ready.pop(following)
-                    following += 1
-                    yield value
-                if self.exhausted and self.open == 0 and not self.arrived:
-                    outcome = None
+                self.world._in_map = True
+                try:
+                    value = next(computed)
+                except StopIteration:
                     return
-                if not own:
-                    pause.rest()
+                finally:
+                    self.world._in_map = False
+                yield value
+                if self.is_over:
+                    # The world's next call, or its end, has ended the map meanwhile.
+                    raise UsageError("rank 0: the map is over: " + (self.ended_by or "the world was closed"))
         except GeneratorExit:
             # Stopping is no error on the other ranks.
-            outcome = None
             raise
         except BaseException as error:
-            outcome = str(error) if isinstance(error, Error) else f"rank 0: {told(error)}"
+            outcome = 6, self.failure or f"rank 0: {told(error)}"
             raise
         finally:
             self.end(outcome)
 
+    def computed(self, ordered):
+        """Deals, works, and yields results."""
+        pause, following = Pause(), 0
+        items = self.numbered()
+        while True:
+            if self.poll():
+                pause.happened()
+            if self.failure is not None:
+                raise Error(self.failure, 6)
+            self.fill(items)
+            own = self.take(items, self.own_chunk()) if not self.exhausted else []
+            for seq, x in own:
+                pause.happened()
+                began = time.perf_counter()
+                try:
+                    value = self.f(x)
+                except (Exception, GeneratorExit) as error:
+                    self.failure = f"rank 0: {told(error)}"
+                    raise Error(self.failure, 6) from error
+                self.finished(seq, value, time.perf_counter() - began)
+            while self.arrived:
+                seq, value = self.arrived.popleft()
+                if not ordered:
+                    yield value
+                    continue
+                self.ready[seq] = value
+            while ordered and following in self.ready:
+                value = self.ready.pop(following)
+                following += 1
+                yield value
+            if self.exhausted and self.open == 0 and not self.arrived:
+                return
+            if not own:
+                pause.rest()
+
     def end(self, outcome):
-        """Tells all workers that it is over, and takes what they have sent still."""
-        for worker in self.workers:
-            self.comm.send((END, outcome), dest=worker)
-        waiting, pause = set(self.workers), Pause()
-        while waiting:
-            for kind, worker, _ in receive(self.comm, ANY()):
-                if kind == BYE:
-                    waiting.discard(worker)
-            pause.rest()
-        for request in self.sent:
-            request.wait()
+        """Tells all workers that it is over, and takes what they have sent still. outcome: status and text of their exception, if there is one."""
+        if self.is_over:
+            return
+        self.is_over, self.ended_by = True, outcome and outcome[1]
+        self.world._map = None
+        MPI = self.mail.mpi
+        if MPI.Is_finalized():
+            return
+        untold, waiting = list(self.workers), set(self.workers)
+        interrupt, pause = None, Pause()
+        while waiting or not self.mail.has_sent():
+            try:
+                while untold:
+                    self.mail.send(END, outcome, untold[-1])
+                    untold.pop()
+                for kind, worker, message in self.mail.here():
+                    self.mail.drop(message)
+                    if kind == BYE:
+                        waiting.discard(worker)
+                pause.rest()
+            except MPI.Exception:
+                raise
+            except BaseException as error:
+                # Of a signal's handler. The others wait for this rank still.
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 def ANY():

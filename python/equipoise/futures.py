@@ -7,7 +7,9 @@ In a program that all ranks run::
             print(executor.submit(pow, 321, 1234).result())
 
 or ``mpirun -n 8 python -m equipoise.futures script.py``: rank 0 runs the script, in which ``Executor()`` may be opened any number of times; the
-other ranks work. Functions and arguments are pickled. Tasks run on the ranks other than 0; with one rank, on a thread of it.
+other ranks work. They load the script, too, for its functions, but not as ``__main__``: what rank 0 alone should do, such as opening an Executor,
+stands under ``if __name__ == "__main__":``. On a rank that cannot load it all tasks fail. Functions and arguments are pickled. Tasks run on the
+ranks other than 0; with one rank, on a thread of it.
 """
 
 import concurrent.futures
@@ -16,10 +18,11 @@ import pickle
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 
-from .calls import ANY, Pause, told
-from .errors import Error, UsageError
+from .calls import ANY, Pause
+from .errors import Error, UsageError, said, told
 
 __all__ = ["Executor", "as_completed", "wait"]
 
@@ -31,8 +34,23 @@ TASKS, DONE, END, BYE, BEGIN = range(5)
 #: The communicator of a pool that `python -m equipoise.futures` has started.
 _pool = None
 
+#: Executors on it.
+_open = weakref.WeakSet()
+
 #: Tasks that a worker holds at most, so that it has work while the next ones are on their way.
 HELD = 2
+
+
+def _failed(error):
+    """The outcome of a call that raised, pickled."""
+    text = told(error, limit=None)
+    try:
+        error.__cause__ = Error(f"\n{text}", 6)
+        blob = pickle.dumps((False, error, text), protocol=5)
+        pickle.loads(blob)
+        return blob
+    except BaseException:  # pickling calls the exception's own code
+        return pickle.dumps((False, Error(text, 6), text), protocol=5)
 
 
 def _run(blob):
@@ -42,47 +60,63 @@ def _run(blob):
         outcome = True, function(*arguments, **keywords)
         return pickle.dumps(outcome, protocol=5)
     except BaseException as error:
-        try:
-            error.__cause__ = Error(f"\n{told(error)}", 6)
-            blob = pickle.dumps((False, error, told(error)), protocol=5)
-            pickle.loads(blob)
-            return blob
-        except Exception:
-            return pickle.dumps((False, Error(told(error), 6), told(error)), protocol=5)
-
-
-def _serve(comm, once=True):
-    """A worker: runs what comes until it hears of the end."""
-    queue, pause, sent = deque(), Pause(), []
-    while True:
-        while True:
-            message = comm.improbe(source=0)
-            if message is None:
-                break
-            kind, data = message.recv()
-            pause.happened()
-            if kind == TASKS:
-                queue.extend(data)
-            elif kind == BEGIN:
-                for blob in data:
-                    _run_initializer(blob)
-            elif kind == END:
-                for request in sent:
-                    request.wait()
-                comm.send((BYE, comm.rank, None), dest=0)
-                return
-        if not queue:
-            pause.rest()
-            continue
-        number, blob = queue.popleft()
-        sent = [request for request in sent if not request.test()[0]]
-        sent.append(comm.isend((DONE, comm.rank, (number, _run(blob))), dest=0))
+        return _failed(error)
 
 
 def _run_initializer(blob):
-    outcome = pickle.loads(_run(blob))
-    if not outcome[0]:
-        sys.stderr.write(outcome[2] + "\n")
+    try:
+        function, arguments, keywords = pickle.loads(blob)
+        function(*arguments, **keywords)
+    except BaseException as error:
+        sys.stderr.write(told(error, limit=None) + "\n")
+
+
+class _Server:
+    """A worker: runs what comes until it hears of the end. broken: why it can run nothing, if that is so; then everything fails with this."""
+
+    def __init__(self, comm, broken=None):
+        self.comm, self.broken = comm, broken
+        self.queue, self.sent, self.pause = deque(), [], Pause()
+        self.is_over = self.has_left = False
+
+    def serve(self):
+        from mpi4py import MPI
+
+        interrupt = None
+        while not self.has_left:
+            try:
+                self.turn()
+            except MPI.Exception:
+                raise
+            except BaseException as error:
+                # Of a signal's handler, between two tasks. Rank 0 waits for the outcome of those that are here.
+                interrupt = error
+                self.broken = f"rank {self.comm.rank}: {told(error)}"
+        if interrupt is not None:
+            raise interrupt
+
+    def turn(self):
+        while (message := self.comm.improbe(source=0)) is not None:
+            kind, data = message.recv()
+            self.pause.happened()
+            if kind == TASKS:
+                self.queue.extend(data)
+            elif kind == BEGIN and self.broken is None:
+                for blob in data:
+                    _run_initializer(blob)
+            elif kind == END:
+                self.is_over = True
+        self.sent = [request for request in self.sent if not request.test()[0]]
+        if self.queue:
+            number, blob = self.queue[0]
+            outcome = _run(blob) if self.broken is None else _failed(Error(self.broken, 6))
+            self.sent.append(self.comm.isend((DONE, self.comm.rank, (number, outcome)), dest=0))
+            self.queue.popleft()
+        elif self.is_over and not self.sent:
+            self.comm.send((BYE, self.comm.rank, None), dest=0)
+            self.has_left = True
+        else:
+            self.pause.rest()
 
 
 class Executor(concurrent.futures.Executor):
@@ -90,7 +124,7 @@ class Executor(concurrent.futures.Executor):
 
     comm: mpi4py's; None: all ranks, or the pool that ``python -m equipoise.futures`` has started. To be made on all ranks, of which
     rank 0 submits; under ``-m equipoise.futures`` on rank 0 alone. max_workers: use at most this many ranks. initializer, initargs:
-    called once on each worker before its first task.
+    called once on each worker before its first task. Those of rank 0 count; what is wrong on one rank is refused on all.
 
     Entering it on another rank than 0 works until rank 0 leaves it, and gives None.
     """
@@ -98,12 +132,32 @@ class Executor(concurrent.futures.Executor):
     def __init__(self, comm=None, max_workers=None, initializer=None, initargs=()):
         from mpi4py import MPI
 
-        if max_workers is not None and max_workers <= 0:
-            raise ValueError("max_workers must be greater than 0")
-        if initializer is not None and not callable(initializer):
-            raise TypeError("initializer must be a callable")
+        if _pool is not None and (comm is None or _shares(comm, _pool)):
+            if comm is not None:
+                raise UsageError("under python -m equipoise.futures the other ranks have their pool: Executor() uses it, and no communicator with them can be given")
+            if _pool.rank > 0:
+                raise UsageError(
+                    f'rank {_pool.rank}: an Executor outside of `if __name__ == "__main__":`: under python -m equipoise.futures rank 0 alone opens it, '
+                    "and the other ranks load the script for its functions"
+                )
         self._owned = comm is not None or _pool is None
-        comm = _pool if not self._owned else (MPI.COMM_WORLD if comm is None else comm).Dup()
+        comm = _pool if not self._owned else MPI.COMM_WORLD if comm is None else comm
+        wrong, first = None, []
+        try:
+            first = self._checked(comm, max_workers, initializer, initargs)
+        except Exception as error:
+            wrong = error
+        if self._owned:
+            comm = comm.Dup(MPI.INFO_NULL)
+            # The others hear of it, as they would wait for tasks.
+            refused = [(rank, text) for rank, text in enumerate(comm.allgather(None if wrong is None else said(wrong))) if text is not None]
+            if refused:
+                comm.Free()
+                if wrong is None:
+                    rank, text = refused[0]
+                    raise UsageError(f"rank {rank}: {text}")
+        if wrong is not None:
+            raise wrong
         self._comm, self._rank = comm, comm.rank
         self._lock = threading.Lock()
         self._pending = deque()
@@ -113,14 +167,28 @@ class Executor(concurrent.futures.Executor):
         self._left = self._rank > 0
         if self._rank > 0:
             return
-        if MPI.Query_thread() < MPI.THREAD_SERIALIZED and comm.size > 1:
-            raise UsageError("an Executor needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED in a program that calls MPI nowhere else")
         workers = list(range(1, comm.size))
         self._workers = workers if max_workers is None else workers[:max_workers]
-        first = [] if initializer is None else [pickle.dumps((initializer, tuple(initargs), {}), protocol=5)]
+        if not self._owned:
+            _open.add(self)
         target = self._deal if self._workers else self._alone
         self._thread = threading.Thread(target=target, args=(first,), name="equipoise futures", daemon=True)
         self._thread.start()
+
+    @staticmethod
+    def _checked(comm, max_workers, initializer, initargs):
+        """The initializer's call, pickled, if there is one. All that can be wrong is raised here."""
+        from mpi4py import MPI
+
+        if max_workers is not None and max_workers <= 0:
+            raise ValueError("max_workers must be greater than 0")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        if comm.rank > 0:
+            return []
+        if MPI.Query_thread() < MPI.THREAD_SERIALIZED and comm.size > 1:
+            raise UsageError("an Executor needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED in a program that calls MPI nowhere else")
+        return [] if initializer is None else [pickle.dumps((initializer, tuple(initargs), {}), protocol=5)]
 
     @property
     def num_workers(self):
@@ -130,7 +198,7 @@ class Executor(concurrent.futures.Executor):
     def __enter__(self):
         if self._rank == 0:
             return self
-        _serve(self._comm)
+        _Server(self._comm).serve()
         self._comm.Free()
         return None
 
@@ -208,18 +276,31 @@ class Executor(concurrent.futures.Executor):
         return None
 
     def _settle(self, number, blob):
-        future = self._futures.pop(number)
+        with self._lock:
+            future = self._futures.pop(number, None)
+        if future is None:
+            return
         try:
             outcome = pickle.loads(blob)
-        except Exception as error:
-            future.set_exception(error)
-            return
+            if not outcome[0]:
+                outcome[1].__cause__ = Error(f"\n{outcome[2]}", 6)
+        except BaseException as error:  # unpickling calls the result's own code
+            outcome = False, error
         if outcome[0]:
             future.set_result(outcome[1])
         else:
-            error = outcome[1]
-            error.__cause__ = Error(f"\n{outcome[2]}", 6)
-            future.set_exception(error)
+            future.set_exception(outcome[1])
+
+    def _give_up(self, error):
+        """The thread that deals has failed: nothing that was submitted is done any more."""
+        with self._lock:
+            self._closing = True
+            left = [*self._futures.values(), *(future for _, _, future in self._pending if future.set_running_or_notify_cancel())]
+            self._pending.clear()
+            self._futures.clear()
+        for future in left:
+            if not future.done():
+                future.set_exception(Error(f"the executor failed: {told(error)}", 1))
 
     def _is_over(self):
         with self._lock:
@@ -227,6 +308,12 @@ class Executor(concurrent.futures.Executor):
 
     def _deal(self, first):
         """The thread that speaks with the workers."""
+        try:
+            self._speak(first)
+        except BaseException as error:
+            self._give_up(error)
+
+    def _speak(self, first):
         comm, held, sent, pause = self._comm, {worker: 0 for worker in self._workers}, [], Pause()
         begun = set()
         while not self._is_over():
@@ -235,7 +322,7 @@ class Executor(concurrent.futures.Executor):
                 if message is None:
                     break
                 _, worker, (number, blob) = message.recv()
-                held[worker] -= 1
+                held[worker] = max(0, held[worker] - 1)
                 self._settle(number, blob)
                 pause.happened()
             # The least loaded first.
@@ -297,8 +384,9 @@ def _dismiss(comm):
 
 def main(arguments=None):
     """``python -m equipoise.futures script.py [arguments]`` (or ``-m module``): rank 0 runs it, the others work."""
-    global _pool
+    import os
     import runpy
+    import types
 
     from mpi4py import MPI
 
@@ -309,34 +397,55 @@ def main(arguments=None):
         return 2
     is_module = arguments[0] == "-m"
     name, sys.argv = (arguments[1], arguments[1:]) if is_module else (arguments[0], arguments)
-    comm = MPI.COMM_WORLD.Dup()
-    if comm.rank > 0:
-        import types
-
-        # Functions of the script are found by their names in __main__; its guarded part does not run here.
-        loaded = runpy.run_module(name, run_name="__worker__", alter_sys=False) if is_module else runpy.run_path(name, run_name="__worker__")
-        module = types.ModuleType("__main__")
-        module.__dict__.update(loaded)
-        sys.modules["__main__"] = module
-        _serve(comm)
-        comm.Free()
-        return 0
+    if not is_module:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+    comm = MPI.COMM_WORLD.Dup(MPI.INFO_NULL)
     # This module runs as __main__ now; scripts import it by its own name.
     import equipoise.futures as this
 
     this._pool = comm
+    if comm.rank > 0:
+        broken = None
+        try:
+            # Functions of the script are found by their names in __main__; its guarded part does not run here.
+            loaded = runpy.run_module(name, run_name="__worker__", alter_sys=False) if is_module else runpy.run_path(name, run_name="__worker__")
+            module = types.ModuleType("__main__")
+            module.__dict__.update(loaded)
+            sys.modules["__main__"] = module
+        except BaseException as error:
+            # Rank 0 waits for the outcome of tasks. It hears of this from them, if it sends any.
+            broken = f"rank {comm.rank} cannot load {name}: {told(error)}"
+            sys.stderr.write(broken + "\n")
+        _Server(comm, broken).serve()
+        comm.Free()
+        return 0 if broken is None else 1
+    failed = True
     try:
         if is_module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
-            import os
-
-            sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
             runpy.run_path(name, run_name="__main__")
+        failed = False
     finally:
-        _dismiss(comm)
-        comm.Free()
+        try:
+            for executor in list(this._open):
+                executor.shutdown(wait=True, cancel_futures=failed)
+            # A launcher may end this rank when another one that could not load the script has gone.
+            sys.stdout.flush()
+        finally:
+            _dismiss(comm)
+            comm.Free()
     return 0
+
+
+def _shares(comm, pool):
+    """Whether a communicator has several ranks of the pool."""
+    ours, theirs = comm.Get_group(), pool.Get_group()
+    shared = ours.Intersection(ours, theirs)
+    size = shared.size
+    for group in (ours, theirs, shared):
+        group.Free()
+    return size > 1
 
 
 if __name__ == "__main__":

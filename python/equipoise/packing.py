@@ -1,13 +1,14 @@
 """From what users give to what the native module takes: packed numbers, pickled items, contiguous arrays.
 
-Nothing here communicates. What is wrong is raised as UsageError on this rank, and the callers pass it to all ranks.
+Nothing here communicates. What is wrong is raised on this rank, as UsageError where it is this module that finds it, and the callers pass it to
+all ranks.
 """
 
 import pickle
 import sys
 from array import array
 
-from .errors import UsageError
+from .errors import UsageError, said
 
 PROTOCOL = 5
 
@@ -42,22 +43,32 @@ def packed(values, code, what):
         if code == "B":
             values = [1 if value else 0 for value in values]
         out = array(code, values)
-    except (TypeError, ValueError, OverflowError) as why:
-        raise UsageError(f"{what}: {why}") from None
+    except UsageError:
+        raise
+    except Exception as why:  # iterating calls the caller's own code
+        raise UsageError(f"{what}: {said(why)}") from why
     return out.tobytes(), len(out)
 
 
 def coordinates(values):
-    """Coordinates, a sequence of points or an array [n][dimensions], as (dimensions, packed doubles, number of points)."""
+    """Coordinates, a sequence of points or an array [n][dimensions], as (dimensions, packed doubles, number of points).
+
+    Without points there are 0 dimensions, which suit those of any other rank.
+    """
     if values is None:
         return 0, None, None
     if is_array(values):
+        if values.ndim == 1 and len(values) == 0:
+            return 0, b"", 0
         if values.ndim != 2:
             raise UsageError(f"coordinates: an array of {values.ndim} dimensions, and [n][1 to 3] is needed")
         flat, _ = packed(values.reshape(-1), "d", "coordinates")
         return values.shape[1], flat, values.shape[0]
-    points = [tuple(point) for point in values]
-    dimensions = len(points[0]) if points else 1
+    try:
+        points = [tuple(point) for point in values]
+    except Exception as why:  # iterating calls the caller's own code
+        raise UsageError(f"coordinates: {said(why)}") from why
+    dimensions = len(points[0]) if points else 0
     if any(len(point) != dimensions for point in points):
         raise UsageError("coordinates: points of different length")
     flat, _ = packed([number for point in points for number in point], "d", "coordinates")
@@ -69,15 +80,37 @@ def pickled(item, what):
     try:
         return pickle.dumps(item, protocol=PROTOCOL)
     except Exception as why:  # pickling calls the item's own code
-        raise UsageError(f"{what} cannot be pickled: {type(why).__name__}: {why}") from None
+        raise UsageError(f"{what} cannot be pickled: {said(why)}") from why
+
+
+def number_of(items):
+    """The number of items in a list or an array."""
+    if is_array(items):
+        if items.ndim == 0:
+            raise UsageError("an array without dimensions has no items")
+    elif not isinstance(items, (list, tuple)):
+        raise UsageError(f"a {type(items).__name__}, and a list or an array is needed")
+    return len(items)
 
 
 def shape_of(items):
     """What all ranks must have alike of an array: its dtype and the shape of one item, pickled; nothing if it is empty."""
     if items.dtype.hasobject:
         raise UsageError(f"an array of {items.dtype}: arrays of objects cannot be moved, a list of them can")
-    if items.ndim == 0:
-        raise UsageError("an array without dimensions has no items")
     if len(items) == 0:
         return b""
     return pickle.dumps((items.dtype, items.shape[1:]), protocol=PROTOCOL)
+
+
+def common_shape(shapes):
+    """Dtype and shape of the items of all ranks, of what ``shape_of`` gave by rank."""
+    (first, given), *others = shapes.items()
+    dtype, shape = pickle.loads(given)
+    for rank, other in others:
+        if other == given:
+            continue
+        # Equal dtypes may be pickled differently: metadata, which says nothing about an item's bytes, is in the pickle.
+        its_dtype, its_shape = pickle.loads(other)
+        if (its_dtype, its_shape) != (dtype, shape):
+            raise UsageError(f"items of {its_dtype} {its_shape} on rank {rank}, and of {dtype} {shape} on rank {first}")
+    return dtype, shape

@@ -2,11 +2,11 @@
 
 import operator
 import pickle
-import traceback
+import threading
 from collections import namedtuple
 
 from . import _native, packing
-from .errors import Error, UsageError, call
+from .errors import Checked, Error, UsageError, call, told
 
 Verdict = namedtuple(
     "Verdict",
@@ -23,22 +23,25 @@ balancer: the name of the balancer.
 """
 
 
-# What arguments of a wrong type or size raise on one rank. The other ranks are to hear of it, so it goes into the call.
-_MISTAKES = (TypeError, ValueError, OverflowError)
-
-
 def _count(n):
     """A number of items."""
-    count = operator.index(n)
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise UsageError(f"n = {n!r}: it must be a whole number") from None
     if not 0 <= count < 2**63:
         raise UsageError(f"n = {n}: it must be at least 0, and less than 2**63")
     return count
 
 
-def _told(error):
-    """An exception as the other ranks hear of it; the end of a long traceback."""
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip()
-    return text if len(text) < 900 else ".. " + text[-900:]
+def _agreed(counts):
+    """The number of items that arguments speak of; None: an argument that is missing."""
+    known = [count for count in counts if count is not None]
+    if not known:
+        raise UsageError("how many items? give weights, or n")
+    if any(count != known[0] for count in known):
+        raise UsageError(f"arguments for different numbers of items: {', '.join(map(str, known))}")
+    return known[0]
 
 
 def _option(key, value):
@@ -49,6 +52,7 @@ def _option(key, value):
     text = str(value)
     if not text or any(character.isspace() for character in text):
         raise UsageError(f"option {key}: {text!r} has blanks, or nothing")
+    text.encode()  # what UTF-8 does not have is refused here
     return f"{key}={text}"
 
 
@@ -67,15 +71,18 @@ class World:
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD if comm is None else comm
-        text, wrong = "", None
-        try:
+        text = ""
+        with Checked() as checked:
             text = " ".join(_option(key, value) for key, value in options.items())
-        except _MISTAKES as why:
-            wrong = (2, str(why))
-        self._native = call(_native.World, MPI._addressof(comm), MPI._sizeof(comm), text, wrong)
+        self._native = checked.call(_native.World, MPI._addressof(comm), MPI._sizeof(comm), text)
         self._comm = comm
         self._calls = None
         self._closed = False
+        self._thread = threading.get_ident()
+        # Whether the code of a map runs: f, or what reads its arguments.
+        self._in_map = False
+        # Rank 0's side of a map that is iterated over.
+        self._map = None
 
     @property
     def rank(self):
@@ -91,6 +98,10 @@ class World:
         """Gives the communicator's duplicate back; a closed world stays closed. A lost world is only left: nobody is waited for."""
         if self._closed:
             return
+        if self._is_mapping():
+            # Closing leaves the iteration.
+            self._map.end(None)
+        self._enter("close")
         call(self._native.close)
         self._closed = True
         if self._calls is not None:
@@ -105,7 +116,10 @@ class World:
             self.close()
         else:
             self._closed = True
-            self._native.abandon(1, f"rank {self.rank}: {_told(error)}")
+            text = f"rank {self.rank}: {told(error)}"
+            if self._is_mapping():
+                self._map.end((1, text))
+            self._native.abandon(1, text)
             try:
                 self._native.close()
             except _native.NativeFailure:
@@ -114,6 +128,7 @@ class World:
 
     def set(self, **options):
         """Sets options, the same on all ranks. Not collective: they are compared in the next call."""
+        self._refuse_in_map("set")
         for key, value in options.items():
             key, value = _option(key, value).split("=", 1)
             call(self._native.set, key, value)
@@ -122,38 +137,31 @@ class World:
         """Decides which item should go to which rank; moves nothing.
 
         weights: work of each item, finite and at least 0; None: 1 each. nbytes: memory of each. pinned: True for those that stay.
-        n: number of items, needed if nothing else says it. coordinates: [n][1 to 3], for the balancers ``rcb`` and ``sfc``.
+        n: number of items, needed if nothing else says it. coordinates: [n][1 to 3], for the balancers ``rcb`` and ``sfc``; where there are no
+        items, anything empty.
         """
-        wrong, items, dimensions, given = None, 0, 0, (None, None, None, None)
-        try:
+        self._enter("plan")
+        items, dimensions, given = 0, 0, (None, None, None, None)
+        with Checked() as checked:
             packed = [packing.packed(values, code, what) for values, code, what in ((weights, "d", "weights"), (nbytes, "Q", "nbytes"), (pinned, "B", "pinned"))]
             dimensions, places, points = packing.coordinates(coordinates)
             n = n if n is None else _count(n)
-            n = n if _items is None else len(_items)
-            counts = [count for _, count in packed] + [points, n]
-            known = [count for count in counts if count is not None]
-            if not known:
-                raise UsageError("how many items? give weights, or n")
-            if any(count != known[0] for count in known):
-                raise UsageError(f"arguments for different numbers of items: {', '.join(map(str, known))}")
-            items, given = known[0], (*[data for data, _ in packed], places)
-        except _MISTAKES as why:
-            wrong = (2, str(why))
+            n = n if _items is None else packing.number_of(_items)
+            items = _agreed([*(count for _, count in packed), points, n])
+            given = (*(data for data, _ in packed), places)
         weights, nbytes, pinned, places = given
-        return Plan(self, call(_native.plan, self._native, items, weights, nbytes, pinned, dimensions, places, wrong), items)
+        return Plan(self, checked.call(_native.plan, self._native, items, weights, nbytes, pinned, dimensions, places), items)
 
     def plan_from(self, destinations, weights=None, nbytes=None):
         """A plan that somebody else has made: the rank of each item."""
-        wrong, data, count, extra = None, b"", 0, [None, None]
-        try:
-            data, count = packing.packed(destinations, "i", "destinations")
-            pairs = [packing.packed(weights, "d", "weights"), packing.packed(nbytes, "Q", "nbytes")]
-            extra = [packed for packed, _ in pairs]
-            if data is None:
+        self._enter("plan_from")
+        data, count, extra = b"", 0, (None, None)
+        with Checked() as checked:
+            if destinations is None:
                 raise UsageError("destinations are missing")
-        except _MISTAKES as why:
-            wrong, data = (2, str(why)), b""
-        return Plan(self, call(_native.plan_from, self._native, count or 0, data, *extra, wrong), count or 0)
+            data, count = packing.packed(destinations, "i", "destinations")
+            extra = packing.packed(weights, "d", "weights")[0], packing.packed(nbytes, "Q", "nbytes")[0]
+        return Plan(self, checked.call(_native.plan_from, self._native, count, data, *extra), count)
 
     def balance(self, items, weights=None, nbytes=None, pinned=None):
         """Moves items so that all ranks have about the same work; returns those that are here afterwards, sorted by (owner, index).
@@ -168,26 +176,21 @@ class World:
 
     def step(self, seconds):
         """Whether to balance now, the same on all ranks; to be asked once a step. seconds: what this rank's step took."""
-        wrong = None
-        try:
-            seconds = float(seconds)
-        except _MISTAKES as why:
-            seconds, wrong = 0.0, (2, f"step: {why}")
-        return call(self._native.step, seconds, wrong)
+        self._enter("step")
+        took = 0.0
+        with Checked("step") as checked:
+            took = float(seconds)
+        return checked.call(self._native.step, took)
 
     def advise(self, seconds_per_unit, weights=None, nbytes=None, n=None):
         """The verdict of the balancer that gains most, if a unit of weight lasts that long. Moves nothing."""
-        wrong, items, given = None, 0, (None, None)
-        try:
-            pairs = [packing.packed(weights, "d", "weights"), packing.packed(nbytes, "Q", "nbytes")]
-            known = [count for _, count in pairs if count is not None] + ([] if n is None else [n])
-            if not known:
-                raise UsageError("how many items? give weights, or n")
-            items, given = _count(known[0]), tuple(data for data, _ in pairs)
-            seconds_per_unit = float(seconds_per_unit)
-        except _MISTAKES as why:
-            wrong, seconds_per_unit = (2, str(why)), 0.0
-        return Verdict(**call(_native.advise, self._native, items, *given, seconds_per_unit, wrong))
+        self._enter("advise")
+        items, unit, given = 0, 0.0, (None, None)
+        with Checked("advise") as checked:
+            pairs = packing.packed(weights, "d", "weights"), packing.packed(nbytes, "Q", "nbytes")
+            items = _agreed([*(count for _, count in pairs), n if n is None else _count(n)])
+            given, unit = tuple(data for data, _ in pairs), float(seconds_per_unit)
+        return Verdict(**checked.call(_native.advise, self._native, items, *given, unit))
 
     def loop(self, first, last, rule="fac2"):
         """The iterations [first, last), in chunks for whoever has time: ``for lo, hi in w.loop(0, n): ..``.
@@ -202,7 +205,8 @@ class World:
 
         xs: any iterable, read as needed. f: each rank's own. ordered: results in the order of xs, or as they come. key: an estimate of
         what f(x) takes; the dearest go first, and xs is then read whole. On the other ranks the call works until all is done, and returns
-        an empty iterator. Leaving the iteration on rank 0 stops it. What f raises is raised on its rank, and ``Error`` on the others.
+        an empty iterator. Leaving the iteration on rank 0 stops it. What f raises is raised on its rank, and ``Error`` on the others and on
+        rank 0. f may call ``progress``, and nothing else of this world; rank 0 makes its next call when the iteration is over.
         """
         from . import calls
 
@@ -212,13 +216,33 @@ class World:
         """Answers other ranks, in long computations. Not collective; cheap."""
         call(self._native.progress)
 
+    def _is_mapping(self):
+        """Whether rank 0 iterates over a map, and this is its thread outside of it."""
+        return self._map is not None and not self._in_map and threading.get_ident() == self._thread
+
+    def _refuse_in_map(self, name):
+        # The native world refuses other threads.
+        if self._in_map and threading.get_ident() == self._thread:
+            raise UsageError(f"rank {self.rank}: {name} within a map: its function may call progress, and nothing else of the world that maps")
+
+    def _enter(self, name):
+        """Refuses a collective call for which the other ranks cannot come, as they are in a map."""
+        self._refuse_in_map(name)
+        if self._is_mapping():
+            text = f"rank 0: {name}, and the others are in a map: iterate over its results to the end, or close the iterator"
+            self._map.end((2, text))
+            raise UsageError(text)
+
     def _exchange(self, name, mine=b"", wrong=None):
+        self._enter(name)
         return call(self._native.exchange, name, mine, wrong)
 
     def _communicator(self):
-        """A duplicate for Python's own messages."""
+        """A duplicate for Python's own messages, without the hints of the original."""
         if self._calls is None:
-            self._calls = self._comm.Dup()
+            from mpi4py import MPI
+
+            self._calls = self._comm.Dup(MPI.INFO_NULL)
         return self._calls
 
 
@@ -260,23 +284,20 @@ class Plan:
 
     def _carry(self, items, back):
         world, rank = self._world, self._world.rank
-        wrong, mine, name = None, b"", "give_back" if back else "move"
+        mine, blobs, name = b"", [], "give_back" if back else "move"
+        world._enter(name)
         there = [owner for owner, _ in self.sources] if back else self.destinations
-        blobs = []
-        try:
-            if not packing.is_array(items) and not isinstance(items, (list, tuple)):
-                raise UsageError(f"{name}: a {type(items).__name__}, and a list or an array is needed")
-            if len(items) != len(there):
-                raise UsageError(f"{name}: {len(items)} items, and the plan has {len(there)} here")
+        with Checked(name) as checked:
+            count = packing.number_of(items)
+            if count != len(there):
+                raise UsageError(f"{count} items, and the plan has {len(there)} here")
             if packing.is_array(items):
                 mine = b"A" + packing.shape_of(items)
-            elif len(items) > 0:
+            elif count > 0:
                 mine = b"L"
                 what = "the result of item" if back else "item"
                 blobs = [b"" if to == rank else packing.pickled(item, f"{what} {at}") for at, (item, to) in enumerate(zip(items, there))]
-        except UsageError as why:
-            wrong = (2, str(why))
-        kinds = world._exchange(name, mine, wrong)
+        kinds = checked.call(world._native.exchange, name, mine)
         if any(kind[:1] == b"A" for kind in kinds):
             return self._carry_array(items, back, kinds)
         out = []
@@ -296,30 +317,27 @@ class Plan:
         import numpy as np
 
         name = "give_back" if back else "move"
-        # All ranks see the same kinds, so all raise.
-        for rank, kind in enumerate(kinds):
-            if kind[:1] == b"L":
-                raise UsageError(f"rank {rank}: {name}: a list, and others have arrays")
+        lists = [rank for rank, kind in enumerate(kinds) if kind[:1] == b"L"]
         shapes = {rank: kind[1:] for rank, kind in enumerate(kinds) if len(kind) > 1}
-        first = next(iter(shapes), None)
-        for rank, shape in shapes.items():
-            if shape != shapes[first]:
-                (one, shape_one), (two, shape_two) = pickle.loads(shapes[first]), pickle.loads(shape)
-                raise UsageError(f"rank {rank}: {name}: items of {two} {shape_two}, and rank {first} has {one} {shape_one}")
-        if first is None:
+        if not lists and not shapes:
             return np.array(items, copy=True)
-        dtype, shape = pickle.loads(shapes[first])
-        arrivals = self._items if back else self.incoming
-        size = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
-        wrong, arrays = None, ((0, 0), (0, 0))
-        try:
-            source = np.ascontiguousarray(items) if len(items) else np.empty((0, *shape), dtype)
-            out = np.empty((arrivals, *shape), dtype)
+        size, arrays = 0, ((0, 0), (0, 0))
+        # Also what all ranks see alike goes into the call: what some cannot read may be fine for others.
+        with Checked(name) as checked:
+            if lists:
+                raise UsageError(f"a list on rank {lists[0]}, and others have arrays")
+            dtype, shape = packing.common_shape(shapes)
+            # Its own, with its metadata.
+            dtype = items.dtype if len(items) else dtype
+            size = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
+            arrivals = self._items if back else self.incoming
+            try:
+                source = np.ascontiguousarray(items) if len(items) else np.empty((0, *shape), dtype)
+                out = np.empty((arrivals, *shape), dtype)
+            except MemoryError:
+                raise Error(f"no memory for {arrivals} items of {size} bytes", 5) from None
             arrays = (source.ctypes.data, source.nbytes), (out.ctypes.data, out.nbytes)
-        except MemoryError:
-            # The others are in the call already.
-            wrong = (5, f"{name}: no memory for {arrivals} items of {size} bytes")
-        call(_native.carry, self._world._native, self._native, back, *arrays, size, wrong)
+        checked.call(_native.carry, self._world._native, self._native, back, *arrays, size)
         return out
 
 
@@ -342,7 +360,7 @@ class Loan:
         return self
 
     def __exit__(self, kind, error, trace):
-        wrong = None if error is None else (6, _told(error))
+        wrong = None if error is None else (6, told(error))
         if error is None and self.results is None:
             wrong = (2, "lend: the block ended without setting results")
         if wrong is not None:
@@ -362,22 +380,22 @@ class Loop:
     """Iterations that are dealt out; see :meth:`World.loop`."""
 
     def __init__(self, world, first, last, rule):
-        wrong, self._offset = None, 0
-        try:
+        world._enter("loop")
+        begin, end, given = 0, 0, ""
+        self._offset = 0
+        with Checked("loop") as checked:
             first, last = int(first), int(last)
             if last < first:
                 raise UsageError(f"the loop ends at {last}, before {first}")
             # The native loop has no negative numbers.
-            if first < 0:
-                self._offset = -(2**63)
-            first, last = first - self._offset, last - self._offset
-            if first < 0 or last >= 2**64:
-                raise UsageError(f"{first + self._offset} to {last + self._offset}: more than 64 bits")
+            offset = -(2**63) if first < 0 else 0
+            if first < offset or last - offset >= 2**64:
+                raise UsageError(f"{first} to {last}: more than 64 bits")
             rule = str(rule)
-        except _MISTAKES as why:
-            wrong, first, last, rule = (2, f"loop: {why}"), 0, 0, ""
+            rule.encode()
+            begin, end, given, self._offset = first - offset, last - offset, rule, offset
         self._world, self._managed = world, False
-        self._native = call(world._native.begin_loop, first, last, rule, wrong)
+        self._native = checked.call(world._native.begin_loop, begin, end, given)
 
     def __iter__(self):
         return self
@@ -385,6 +403,7 @@ class Loop:
     def __next__(self):
         if self._native is None:
             raise StopIteration
+        self._world._refuse_in_map("next of a loop")
         found = call(self._world._native.next, self._native)
         if found is None:
             if not self._managed:
@@ -394,6 +413,7 @@ class Loop:
         return lo + self._offset, hi + self._offset
 
     def _end(self):
+        self._world._enter("the end of a loop")
         native, self._native = self._native, None
         call(self._world._native.end_loop, native)
 
@@ -402,7 +422,7 @@ class Loop:
         return self
 
     def __exit__(self, kind, error, trace):
-        wrong = None if error is None else (6, _told(error))
+        wrong = None if error is None else (6, told(error))
         left = None
         try:
             self._end()

@@ -13,7 +13,7 @@ def fine(outcome, ranks):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("program", ["items.py", "arrays.py", "mistakes.py", "loops.py", "maps.py", "executors.py", "split.py"])
+@pytest.mark.parametrize("program", ["items.py", "arrays.py", "mistakes.py", "loops.py", "maps.py", "maps_that_fail.py", "executors.py", "split.py"])
 def test_program(on_ranks, program, ranks):
     fine(on_ranks(ranks, program), ranks)
 
@@ -29,6 +29,37 @@ def test_a_script_that_fails_ends(on_ranks):
     outcome = on_ranks(3, "-m", "equipoise.futures", PROGRAMS / "failing.py")
     assert outcome.returncode != 0
     assert outcome.stderr.count("ZeroDivisionError: division by zero") >= 1
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_script_that_workers_cannot_load_ends(on_ranks, ranks):
+    outcome = on_ranks(ranks, "-m", "equipoise.futures", PROGRAMS / "workers_fail.py")
+    said = f"{outcome.stdout}\n{outcome.stderr}"
+    if ranks == 1:
+        assert outcome.returncode == 0 and "done: [1, 2]" in outcome.stdout, said
+    else:
+        assert outcome.returncode != 0, said
+        assert "told: rank " in outcome.stdout and "RuntimeError: only on workers" in outcome.stdout, said
+        assert f"rank {ranks - 1} cannot load" in outcome.stderr, said
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_script_without_a_guard_ends(on_ranks, ranks):
+    outcome = on_ranks(ranks, "-m", "equipoise.futures", PROGRAMS / "unguarded.py")
+    said = f"{outcome.stdout}\n{outcome.stderr}"
+    if ranks == 1:
+        assert outcome.returncode == 0 and "[1, 2]" in outcome.stdout, said
+    else:
+        assert outcome.returncode != 0, said
+        assert 'an Executor outside of `if __name__ == "__main__":`' in outcome.stderr, said
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_script_may_leave_its_executor_open(on_ranks, ranks, tmp_path):
+    # With a module next to it, and run from elsewhere.
+    outcome = on_ranks(ranks, "-m", "equipoise.futures", PROGRAMS / "left_open.py", ranks)
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout == "[0, 1, 4]\nrefused\nlater 25\n", outcome.stdout
 
 
 def test_an_exception_in_a_world_reaches_all(on_ranks):

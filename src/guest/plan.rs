@@ -26,7 +26,8 @@ pub struct Given<'a> {
     pub bytes: Option<&'a [u64]>,
     /// Pinned items: those with a value other than 0 stay.
     pub pinned: Option<&'a [u8]>,
-    /// Number of coordinates of an item, and all coordinates, item by item.
+    /// Number of coordinates of an item, and all coordinates, item by item. All ranks that have items have the same number; it may be 0 where
+    /// there are none.
     pub coordinates: Option<(usize, &'a [f64])>,
     /// The destination rank of each item, if the caller has decided itself.
     pub destinations: Option<&'a [i32]>,
@@ -83,7 +84,8 @@ struct Offer {
     weights: Option<Vec<f64>>,
     bytes: Option<Vec<u64>>,
     pinned: Option<Vec<u8>>,
-    coordinates: Option<Vec<f64>>,
+    /// Number of coordinates of an item, and all of them.
+    coordinates: Option<(u64, Vec<f64>)>,
     destinations: Option<Vec<u32>>,
     power: f64,
     capacity: Option<f64>,
@@ -104,15 +106,14 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let balancer = state.options.balancer.clone();
-            let dimensions = given.as_ref().ok().and_then(|given| given.coordinates).map_or(0, |(dimensions, _)| dimensions as u64);
             let offer = given.and_then(|given| given.check(world.ranks()).map(|()| given)).map(|given| state.offer(given, world.rank()));
             let (offer, mine) = split(offer);
-            state.agree(op, mine, &[("number of coordinates", dimensions)])?;
+            state.agree(op, mine, &[])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
             // What a plan costs is measured once all are here: a late rank costs what its load costs.
             let began = Instant::now();
             let answer = state.through_first(&offer, |state, offers| {
-                let all = All::of(&offers, dimensions as usize)?;
+                let all = All::of(&offers, dimensions(&offers)?)?;
                 let decision = match op {
                     Op::PlanFrom => all.given(offers.iter().flat_map(|offer| offer.destinations.iter().flatten().copied()).collect())?,
                     _ => all.decide(&balancer, state.options.tolerance, state.options.seed)?,
@@ -168,7 +169,7 @@ impl State {
             weights: given.weights.map(<[f64]>::to_vec),
             bytes: given.bytes.map(<[u64]>::to_vec),
             pinned: given.pinned.map(<[u8]>::to_vec),
-            coordinates: given.coordinates.map(|(_, all)| all.to_vec()),
+            coordinates: given.coordinates.map(|(dimensions, all)| (dimensions as u64, all.to_vec())),
             destinations: given.destinations.map(|all| all.iter().map(|rank| *rank as u32).collect()),
             power: of(&self.options.powers).unwrap_or(1.0),
             capacity: of(&self.options.capacity),
@@ -240,7 +241,8 @@ impl Given<'_> {
             return Err(Failure::usage(format!("item {item}: weight {weight}: it must be finite and at least 0")));
         }
         if let Some((dimensions, all)) = self.coordinates {
-            if !(1..=3).contains(&dimensions) {
+            // A rank without items may not know how many coordinates those of the others have.
+            if !(1..=3).contains(&dimensions) && (dimensions, self.items) != (0, 0) {
                 return Err(Failure::usage(format!("{dimensions} dimensions: there must be 1 to 3")));
             }
             if Some(all.len()) != self.items.checked_mul(dimensions) {
@@ -283,7 +285,7 @@ impl All {
             fill(&mut all.bytes, offer.bytes.as_deref(), 0, items);
             let pinned: Option<Vec<bool>> = offer.pinned.as_ref().map(|all| all.iter().map(|pinned| *pinned != 0).collect());
             fill(&mut all.pinned, pinned.as_deref(), false, items);
-            if let (Some(places), Some(given)) = (&mut all.places, &offer.coordinates) {
+            if let (Some(places), Some((_, given))) = (&mut all.places, &offer.coordinates) {
                 places.extend(given.chunks(dimensions).map(|given| {
                     let mut place: Place = [0.0; 3];
                     place[..dimensions].copy_from_slice(given);
@@ -298,6 +300,19 @@ impl All {
             all.capacity = Some(offers.iter().map(|offer| offer.capacity.map_or(u64::MAX, |bytes| bytes as u64)).collect());
         }
         Ok(all)
+    }
+}
+
+/// Number of coordinates of an item: that of every rank that has items. 0: items have no coordinates.
+fn dimensions(offers: &[Offer]) -> Result<usize> {
+    let with_items = (0u32..).zip(offers).filter(|(_, offer)| offer.items > 0);
+    let mut numbers = with_items.map(|(rank, offer)| (rank, offer.coordinates.as_ref().map_or(0, |(dimensions, _)| *dimensions)));
+    let Some((first, dimensions)) = numbers.next() else { return Ok(0) };
+    match numbers.find(|(_, other)| *other != dimensions) {
+        Some((rank, other)) => {
+            Err(Failure::usage(format!("rank {rank}: number of coordinates of an item: {other}, and {dimensions} on rank {first}")))
+        }
+        None => Ok(dimensions as usize),
     }
 }
 
@@ -352,6 +367,34 @@ impl Plan {
             destinations: answer.destinations,
             sources: answer.sources,
             verdict: answer.verdict,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(items: u64, dimensions: Option<u64>) -> Offer {
+        let coordinates = dimensions.map(|dimensions| (dimensions, vec![0.0; (items * dimensions) as usize]));
+        Offer { items, weights: None, bytes: None, pinned: None, coordinates, destinations: None, power: 1.0, capacity: None }
+    }
+
+    #[test]
+    fn ranks_without_items_have_any_number_of_coordinates() {
+        assert_eq!(dimensions(&[offer(0, None), offer(2, Some(3)), offer(0, Some(1)), offer(1, Some(3))]).unwrap(), 3);
+        assert_eq!(dimensions(&[offer(0, Some(2)), offer(1, None)]).unwrap(), 0);
+        assert_eq!(dimensions(&[offer(0, Some(2))]).unwrap(), 0);
+        let refused = dimensions(&[offer(0, Some(1)), offer(2, Some(3)), offer(1, None)]).unwrap_err();
+        assert_eq!(refused.text, "rank 2: number of coordinates of an item: 0, and 3 on rank 1");
+    }
+
+    #[test]
+    fn only_a_rank_without_items_may_have_no_dimensions() {
+        let given = |items, dimensions, coordinates| Given { items, coordinates: Some((dimensions, coordinates)), ..Given::default() };
+        assert!(given(0, 0, &[][..]).check(2).is_ok());
+        for (items, dimensions, coordinates) in [(1, 0, &[][..]), (0, 4, &[]), (1, 4, &[0.0; 4]), (2, 1, &[0.0])] {
+            assert_eq!(given(items, dimensions, coordinates).check(2).unwrap_err().status, super::super::status::Status::Usage);
         }
     }
 }

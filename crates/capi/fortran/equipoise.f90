@@ -248,10 +248,10 @@ contains
     integer, intent(out) :: ierr
     integer(int64), intent(in), contiguous, target, optional :: bytes(:)
     logical, intent(in), optional :: pinned(:)
-    call make(self, weights, plan, ierr, 0, c_null_ptr, bytes, pinned)
+    call make(self, weights, plan, ierr, -1, c_null_ptr, bytes, pinned)
   end subroutine
 
-  !> The same for items with places in space: coordinates(dimensions, items). Collective.
+  !> The same for items with places in space: coordinates(dimensions, items); coordinates(0, 0) will do without items. Collective.
   subroutine world_plan_at(self, weights, coordinates, plan, ierr, bytes, pinned)
     class(eqp_world), intent(in) :: self
     real(real64), intent(in), contiguous, target :: weights(:), coordinates(:, :)
@@ -270,9 +270,10 @@ contains
         places = c_loc(nothing)
       end if
     end if
-    call make(self, weights, plan, ierr, max(size(coordinates, 1), 1), places, bytes, pinned)
+    call make(self, weights, plan, ierr, size(coordinates, 1), places, bytes, pinned)
   end subroutine
 
+  ! Without coordinates the number of dimensions is negative.
   subroutine make(self, weights, plan, ierr, dimensions, places, bytes, pinned)
     class(eqp_world), intent(in) :: self
     real(real64), intent(in), contiguous, target :: weights(:)
@@ -302,7 +303,7 @@ contains
     end if
     plan%world = self%handle
     plan%items = size(weights, kind=int64)
-    if (dimensions == 0) then
+    if (dimensions < 0) then
       ierr = c_plan_make(self%handle, n, c_weights, c_bytes, c_pinned, plan%handle)
     else
       ierr = c_plan_make_at(self%handle, n, c_weights, c_bytes, c_pinned, int(dimensions, c_int), places, plan%handle)

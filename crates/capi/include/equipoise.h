@@ -66,7 +66,7 @@ const char *eqp_version(void);
 /* Plans: decide, look, move, bring back. Making one moves nothing. Collective: make, from, move, return. */
 int eqp_plan_make(eqp_world *w, size_t n, const double *weight, const uint64_t *bytes, const uint8_t *pinned, eqp_plan **out);
 int eqp_plan_make_at(eqp_world *w, size_t n, const double *weight, const uint64_t *bytes, const uint8_t *pinned,
-    int dimensions, const double *coordinates, eqp_plan **out); /* [n][dimensions] */
+    int dimensions, const double *coordinates, eqp_plan **out); /* [n][dimensions]; 0 dimensions will do without items */
 int eqp_plan_from(eqp_world *w, size_t n, const int *destination, const double *weight, const uint64_t *bytes, eqp_plan **out);
 int eqp_plan_verdict(const eqp_plan *p, eqp_verdict *out);
 size_t eqp_plan_incoming(const eqp_plan *p); /* items here afterwards, those that stay included */

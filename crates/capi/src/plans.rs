@@ -79,7 +79,8 @@ impl Arrays {
             let coordinates = match self.dimensions {
                 None => None,
                 Some((dimensions, start)) => {
-                    let per_item = usize::try_from(dimensions).ok().filter(|dimensions| (1..=3).contains(dimensions));
+                    let per_item =
+                        usize::try_from(dimensions).ok().filter(|dimensions| (1..=3).contains(dimensions) || (*dimensions, n) == (0, 0));
                     let Some(per_item) = per_item else { return usage(format!("{dimensions} dimensions: there must be 1 to 3")) };
                     let Some(all) = n.checked_mul(per_item) else { return usage(format!("{n} items are too many")) };
                     Some((per_item, array(start, all, "coordinates")?))

@@ -26,7 +26,7 @@ program fortran
 
   n = 3 * (rank + 1)
   if (rank == 1) n = 0
-  allocate (weights(n), columns(3, n), places(2, n), to(n))
+  allocate (weights(n), columns(3, n), places(merge(2, 0, n > 0), n), to(n))
   do i = 1, int(n)
     weights(i) = 1 + rank + i
     columns(:, i) = [real(rank, real64), real(i, real64), 0.5_real64]
@@ -40,6 +40,8 @@ program fortran
       call w%plan(weights, p, ierr, bytes=[(24_int64, i=1, int(n))], pinned=[(mod(i, 2) == 0, i=1, int(n))])
     case (3)
       call w%set('balancer', 'rcb', ierr)
+      call w%plan_at(weights, reshape([real(real64) ::], [0, int(n)]), p, ierr)
+      call check(ierr == eqp_usage, 'no coordinates')
       call w%plan_at(weights, places, p, ierr)
     case (4)
       call w%set('balancer', 'refine', ierr)

@@ -1,7 +1,9 @@
+import pickle
+
 import numpy as np
 
 import equipoise as eq
-from check import comm, fine, raises, rank, ranks
+from check import alike, comm, fine, raises, rank, ranks
 
 with eq.World(timeout=60) as w:
     for dtype in ("f8", "f4", "i2", "c16", "U5"):
@@ -28,8 +30,47 @@ with eq.World(timeout=60) as w:
         raises(eq.UsageError, lambda: w.balance(other), "rank 1", "(3,)")
         raises(eq.UsageError, lambda: w.balance([1, 2] if rank == 1 else np.zeros(2)), "rank 1", "list")
     raises(eq.UsageError, lambda: w.balance(np.array([object()])), "objects")
+    if ranks > 1:
+        # What has no items at all, or cannot be read as a dtype, on one rank only.
+        raises(eq.UsageError, lambda: w.balance(np.array(5.0) if rank == 1 else np.zeros(3)), "rank 1", "without dimensions")
+        plan = w.plan(n=3)
+        error = raises(eq.UsageError, lambda: plan.move(np.array(5.0) if rank == 1 else np.zeros(3)), "rank 1", "without dimensions")
+        assert alike(str(error))
+        error = raises(eq.UsageError, lambda: plan.move(np.zeros(3, dtype="f4" if rank == 1 else "f8")), "float32 () on rank 1", "float64 () on rank 0")
+        assert alike(str(error))
+        assert (plan.give_back(plan.move(np.arange(3.0))) == np.arange(3.0)).all()
+    # Dtypes that are equal, though they are pickled differently: metadata, fields that were named in another way, a dtype that was unpickled.
+    named = [("mass", "f8"), ("at", "f8", (3,))]
+    listed = np.dtype({"names": ["mass", "at"], "formats": ["f8", ("f8", (3,))]})
+    equal = [
+        (np.dtype("f8", metadata={"unit": "m"}), np.dtype("f8")),
+        (np.dtype(named), listed),
+        (np.dtype(named), pickle.loads(pickle.dumps(np.dtype(named)))),
+    ]
+    for one, other in equal:
+        dtype = one if rank == 0 else other
+        given = np.zeros(4 * (rank + 1), dtype)
+        plan = w.plan(weights=[1.0] * len(given))
+        there = plan.move(given)
+        assert there.dtype == dtype and len(there) == plan.incoming
+        assert there.dtype.metadata == dtype.metadata
+        assert len(plan.give_back(there)) == len(given)
     # Bytes of memory as a limit.
     w.set(capacity=100)
     plan = w.plan(weights=[1.0, 9.0], nbytes=np.array([10, 20]))
     assert len(plan.destinations) == 2
+
+# Where there are no items, nobody knows how many coordinates those of the others have.
+with eq.World(balancer="rcb", timeout=60) as w:
+    for dimensions in 1, 3:
+        n = 0 if rank == ranks - 1 and ranks > 1 else 4
+        places = np.arange(4.0 * dimensions).reshape((4, dimensions)) + rank
+        for empty in [], None, np.zeros(0), np.zeros((0, 2)):
+            plan = w.plan(weights=[1.0] * n, coordinates=places if n else empty)
+            assert sum(comm.allgather(plan.incoming)) == sum(comm.allgather(n))
+    if ranks > 2:
+        given = np.zeros((1, 3 if rank == 1 else 2)) if rank < ranks - 1 else []
+        error = raises(eq.UsageError, lambda: w.plan(weights=[1.0] * len(given), coordinates=given), "rank 1: number of coordinates of an item: 3", "2 on rank 0")
+        assert alike(str(error))
+    raises(eq.UsageError, lambda: w.plan(n=1, coordinates=[()]), "dimensions")
 fine()

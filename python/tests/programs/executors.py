@@ -1,5 +1,7 @@
 import concurrent.futures
 
+from mpi4py import MPI
+
 import equipoise as eq
 from check import comm, fine, raises, rank, ranks
 
@@ -35,4 +37,52 @@ if rank == 0:
 with eq.futures.Executor(comm, initializer=print, initargs=("ready",)) as executor:
     if executor is not None:
         assert executor.submit(add, 1).result() == 1
+# What is wrong on one rank only is refused on all.
+last = ranks - 1
+for wrong, kind in ({"max_workers": 0}, ValueError), ({"initializer": 5}, TypeError):
+    raises(kind if rank == last else eq.UsageError, lambda: eq.futures.Executor(comm, **wrong if rank == last else {}), "m" if rank == last else f"rank {last}")
+outcome = None
+try:
+    eq.futures.Executor(comm, initializer=(lambda: 0) if rank == 0 else None)
+except eq.UsageError as error:
+    outcome = "rank 0" in str(error) and "pickle" in str(error)
+except Exception as error:
+    outcome = rank == 0 and "pickle" in str(error)
+assert outcome
+
+
+class Unreadable:
+    def __reduce__(self):
+        return refuse, ()
+
+
+def refuse():
+    raise SystemExit("does not unpickle")
+
+
+class Stiff(Exception):
+    """An exception that cannot be given a cause."""
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
+def stiff():
+    raise Stiff("as it is")
+
+
+# Results and initializers that cannot be unpickled, and exceptions that are hard to carry, leave the others as they are.
+with eq.futures.Executor(comm, initializer=Unreadable) as executor:
+    if executor is not None:
+        failing = [executor.submit(Unreadable) for _ in range(3)] + [executor.submit(len, Unreadable()) for _ in range(3)]
+        for future in failing:
+            assert "does not unpickle" in str(future.exception())
+        assert "as it is" in str(executor.submit(stiff).exception())
+        assert list(executor.map(add, range(9), [1] * 9)) == list(range(1, 10))
+# Nothing of the communicator's hints is kept.
+info = MPI.Info.Create()
+info.Set("mpi_assert_no_any_source", "true")
+with eq.futures.Executor(comm.Dup(info)) as executor:
+    if executor is not None:
+        assert list(executor.map(add, range(9))) == list(range(9))
 fine()

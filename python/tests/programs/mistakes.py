@@ -12,6 +12,32 @@ raises(eq.UsageError, lambda: eq.World(tolerance=0.1))
 raises(eq.UsageError, lambda: eq.World(balancer="a b" if rank == last else "refine"), f"rank {last}", "blanks")
 raises(eq.UsageError, lambda: eq.World(powers=["x"] if rank == last else 1.0), f"rank {last}")
 
+
+
+class Odd(Exception):
+    """No exception that says an argument is wrong."""
+
+
+class Raises:
+    """An argument whose use raises."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def used(self, *_):
+        raise self.error
+
+    __iter__ = __len__ = __float__ = __int__ = __index__ = __str__ = __reduce__ = used
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise Odd("no text")
+
+
+raises(eq.UsageError, lambda: eq.World(balancer=Raises(Odd("lost")) if rank == last else "refine"), f"rank {last}", "Odd", "lost")
+raises(eq.UsageError, lambda: eq.World(balancer="\udc80" if rank == last else "refine"), f"rank {last}")
+
 w = eq.World(timeout=60)
 # Only one rank is wrong; all hear of it, and go on.
 wrong = [
@@ -32,15 +58,65 @@ wrong = [
     lambda: w.loop(0, 2**65 if rank == last else 10),
     lambda: w.loop(0, float("inf") if rank == last else 10),
     lambda: w.balance(5 if rank == last else [1]),
+    lambda: w.advise(1.0, weights=[1.0, 2.0] if rank == last else [1.0], n=1),
+    lambda: w.loop(0, 5, rule="\udc80" if rank == last else "fac2"),
 ]
+# Whose own code raises whatever it likes.
+odd = Raises(Odd("device lost"))
+wrong += [
+    lambda: w.plan(weights=odd if rank == last else [1.0]),
+    lambda: w.plan(weights=[1.0], nbytes=odd if rank == last else [1]),
+    lambda: w.plan(weights=[1.0], pinned=odd if rank == last else [1]),
+    lambda: w.plan(weights=[1.0], coordinates=odd if rank == last else [(1.0, 2.0)]),
+    lambda: w.plan(n=odd if rank == last else 1),
+    lambda: w.plan_from(odd if rank == last else [0]),
+    lambda: w.plan_from([0], weights=odd if rank == last else [1.0]),
+    lambda: w.step(odd if rank == last else 1.0),
+    lambda: w.advise(odd if rank == last else 1.0, n=1),
+    lambda: w.advise(1.0, weights=odd if rank == last else [1.0]),
+    lambda: w.loop(odd if rank == last else 0, 5),
+    lambda: w.loop(0, 5, rule=odd if rank == last else "fac2"),
+    lambda: w.plan_from([(rank + 1) % ranks]).move([odd if rank == last else 1]) if ranks > 1 else w.plan(weights=odd),
+]
+for error in RuntimeError(), Silent(), Odd("x" * 100_000), Odd("\udc80"):
+    wrong.append(lambda odd=Raises(error): w.plan(weights=odd if rank == last else [1.0]))
 for call in wrong:
     error = raises(eq.UsageError, call, f"rank {last}")
     assert alike(str(error)), comm.allgather(str(error))
-    assert w.balance([1, 2, 3]) is not None
+    w.step(1.0)
 plan = w.plan(weights=[1.0] * 4)
 error = raises(eq.UsageError, lambda: plan.move([1] * (3 if rank == last else 4)), f"rank {last}")
 assert alike(str(error))
 raises(eq.UsageError, lambda: w.plan())
+
+
+# What is no mistake is raised as itself on its rank, and the others go on.
+def interrupted():
+    yield 1.0
+    raise KeyboardInterrupt("while reading")
+
+
+def unready():
+    yield 1.0
+    raise Odd("device lost")
+
+
+try:
+    w.plan(weights=interrupted() if rank == last else [1.0])
+except KeyboardInterrupt:
+    assert rank == last
+except eq.UsageError as error:
+    assert rank != last and f"rank {last}" in str(error) and "KeyboardInterrupt" in str(error), error
+else:
+    raise AssertionError("nothing was raised")
+error = raises(eq.UsageError, lambda: w.plan(weights=unready() if rank == last else [1.0]), f"rank {last}: weights: Odd: device lost")
+# Where it comes from is not lost on its own rank.
+causes, cause = [], error
+while cause is not None:
+    causes.append(type(cause))
+    cause = cause.__cause__
+assert (Odd in causes) == (rank == last), causes
+assert w.balance([1]) is not None
 if ranks > 1:
     error = raises(eq.UsageError, lambda: w.plan(weights=[1.0]) if rank == 0 else w.step(1.0), "rank 0", "rank 1")
     assert alike(str(error))

@@ -90,6 +90,8 @@ int main(int argc, char **argv) {
         SAME(EQP_USAGE, "", eqp_plan_make(w, is_wrong() ? SIZE_MAX : N, weight, NULL, NULL, &p));
         SAME(EQP_USAGE, "coordinates", eqp_plan_make_at(w, N, weight, NULL, NULL, 2, is_wrong() ? NULL : places, &p));
         SAME(EQP_USAGE, "dimensions", eqp_plan_make_at(w, N, weight, NULL, NULL, is_wrong() ? 4 : 2, places, &p));
+        SAME(EQP_USAGE, "dimensions", eqp_plan_make_at(w, N, weight, NULL, NULL, is_wrong() ? 0 : 2, places, &p));
+        if (ranks > 1) SAME(EQP_USAGE, "number of coordinates", eqp_plan_make_at(w, N, weight, NULL, NULL, is_wrong() ? 1 : 2, places, &p));
         if (is_wrong()) places[7] = NAN;
         SAME(EQP_USAGE, "item 3", eqp_plan_make_at(w, N, weight, NULL, NULL, 2, places, &p));
         places[7] = 0;

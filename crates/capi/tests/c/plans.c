@@ -130,10 +130,21 @@ int main(int argc, char **argv) {
         eqp_plan_free(&p);
         if (ranks > 1) FAILS(EQP_USAGE, "coordinates", eqp_plan_make(w, n, weight, NULL, NULL, &p));
     }
+    OK(eqp_set(w, "balancer", "rcb"));
+    eqp_plan *p = NULL;
+    /* Who has no items need not know how many coordinates the others' have. */
+    for (int dimensions = 0; dimensions < 4; dimensions += 3) {
+        OK(eqp_plan_make_at(w, n, weight, NULL, NULL, n ? 2 : dimensions, n ? places : NULL, &p));
+        round_trip(w, p, n);
+        eqp_plan_free(&p);
+    }
+    if (n == 0) OK(eqp_plan_make(w, 0, NULL, NULL, NULL, &p));
+    else OK(eqp_plan_make_at(w, n, weight, NULL, NULL, 2, places, &p));
+    eqp_plan_free(&p);
+    FAILS(EQP_USAGE, "dimensions", eqp_plan_make_at(w, n, weight, NULL, NULL, n ? 0 : 4, places, &p));
     OK(eqp_set(w, "balancer", "refine"));
     /* All on rank 0 but what is pinned. */
     for (size_t i = 0; i < n; i++) pinned[i] = i % 2;
-    eqp_plan *p = NULL;
     OK(eqp_plan_make(w, n, weight, NULL, pinned, &p));
     int *to = malloc((n + 1) * sizeof *to);
     OK(eqp_plan_destinations(p, to));

@@ -1,0 +1,5 @@
+"""A module next to a script."""
+
+
+def square(x):
+    return x * x

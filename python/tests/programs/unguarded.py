@@ -1,0 +1,4 @@
+from equipoise.futures import Executor
+
+with Executor() as executor:
+    print(list(executor.map(abs, [-1, -2])))
