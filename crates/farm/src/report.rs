@@ -36,9 +36,12 @@ pub struct Report {
     /// All tasks' ends and run times, for the tail: rounded to milliseconds they take eight bytes a task.
     ends: Vec<(f32, f32)>,
     began: f64,
-    /// By kind: how many, and of the first ones Seq, command and last lines.
-    failures: BTreeMap<String, (u64, Vec<(u64, String, String)>)>,
+    /// By kind: how many, and the first ones.
+    failures: BTreeMap<String, (u64, Vec<Failure>)>,
 }
+
+/// Seq, command and last lines of its standard error.
+type Failure = (u64, String, String);
 
 impl Report {
     /// Makes the folder and the table.

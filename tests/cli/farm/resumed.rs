@@ -36,7 +36,9 @@ fn a_list_that_has_become_shorter_is_told() {
     place.list(b"true\n");
     let resume = ["--journal", "j", "--resume"];
     let mut piped = place.command(&[&["-"][..], &resume].concat());
-    for output in [place.farm(&[&["jobs"][..], &resume].concat()), piped.stdin(fs::File::open(place.path("jobs")).unwrap()).output().unwrap()] {
+    for output in
+        [place.farm(&[&["jobs"][..], &resume].concat()), piped.stdin(fs::File::open(place.path("jobs")).unwrap()).output().unwrap()]
+    {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && errors.matches(said).count() == 1 && errors.contains("1 tasks: 1 done"), "{errors}");
     }
