@@ -13,6 +13,7 @@ pub struct InvalidSpec {
     pub what: &'static str,
     /// The name before the colon.
     pub name: String,
+    /// The mistake.
     pub mistake: Mistake,
 }
 
@@ -20,31 +21,49 @@ pub struct InvalidSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
+    /// There is no entry of this name.
     UnknownName {
+        /// Names of all entries, in the order in which they are shown.
         known: Vec<String>,
     },
+    /// Several known names where there must be one.
+    SeveralNames,
     /// An option follows the name after a comma.
     MissingColon {
+        /// The text after the comma.
         option: String,
     },
+    /// An option is empty, as in `NAME:a=1,,b=2`.
     EmptyOption,
+    /// There is no option of this key.
     UnknownOption {
+        /// The key.
         key: String,
+        /// Keys of the options that there are.
         known: Vec<&'static str>,
     },
+    /// The value of an option is refused.
     WrongValue {
+        /// Its key.
         key: &'static str,
+        /// The value that was given.
         value: String,
+        /// Description of the values that it takes: `a whole number, 1 or more`.
         takes: String,
     },
+    /// An option that needs a value has none.
     MissingValue {
+        /// Its key.
         key: &'static str,
     },
+    /// An option is given twice.
     Twice {
+        /// Its key.
         key: &'static str,
     },
     /// Options that don't go together, or don't fit their use.
     Conflict {
+        /// Reason, as a clause that follows a colon.
         why: String,
     },
     /// An option is itself a specification with a mistake.
@@ -58,6 +77,7 @@ impl Display for InvalidSpec {
         let InvalidSpec { what, name, mistake } = self;
         match mistake {
             Mistake::UnknownName { known } => write!(f, "{what} '{name}' is unknown; known are {}", known.join(", ")),
+            Mistake::SeveralNames => write!(f, "{what} {name}: one name is needed, and this is a list"),
             Mistake::MissingColon { option } => write!(f, "{what} {name}: options follow a colon, as in {name}:{option}"),
             Mistake::EmptyOption => write!(f, "{what} {name}: '' is not of the form key=value"),
             Mistake::UnknownOption { key, known } if known.is_empty() => {

@@ -85,6 +85,25 @@ fn probe_finds_the_simulated_network() {
 }
 
 #[test]
+fn a_network_is_read_from_standard_input() {
+    let text = cluster(None);
+    let file = toml(&text);
+    for command in ["balance --sim 8 --balancer cwa", "advise --task-seconds 0.001"] {
+        let record = |network: &str| {
+            let mut command_line = Command::cargo_bin("equipoise").unwrap();
+            command_line.args(command.split(' ')).args(["--loads", "900,0,0,0,0,0,0,70", "--output", "json", "--network", network]);
+            let output = command_line.write_stdin(text.clone()).output().unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+            let mut record: Value = serde_json::from_slice(&output.stdout).unwrap();
+            // Its name is that of the file.
+            record.as_object_mut().unwrap().remove("network");
+            record
+        };
+        assert_eq!(record("-"), record(file.to_str().unwrap()), "{command}");
+    }
+}
+
+#[test]
 fn a_network_that_was_written_is_read_again() {
     let given = toml(&cluster(None));
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +269,7 @@ fn advice_turns_at_its_crossovers() {
     assert_eq!((only["balancer"].as_str(), only["choices"].as_array().unwrap().len()), (Some("twa"), 1));
 }
 
-/// What `compare --powers 2,2,1,1` gains on such ranks is what `advise` says of their file.
+/// The gain of `compare --powers 2,2,1,1` on such ranks is that of `advise` for their file.
 #[test]
 fn advice_goes_by_the_ranks_speeds() {
     let network = toml(

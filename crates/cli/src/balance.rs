@@ -12,7 +12,7 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -108,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--tasks", arguments.tasks.as_deref()),
         ("--powers", Some(arguments.powers.as_str())),
         ("--weights", Some(arguments.kind.weights.as_str())),
+        ("--network", arguments.world.network.as_deref()),
     ];
     check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     settle::check_balancer(&arguments.balancer)?;
@@ -176,6 +177,7 @@ impl Request<'_> {
         };
         balancer.check_tasks(tasks.count())?;
         let tasks = settle::linked(world, tasks, self.arguments.rule.communications.as_deref())?;
+        check_links(&balancer, &tasks)?;
         let tasks = match capacity {
             Some(capacity) => tasks.within(capacity),
             None => tasks,

@@ -20,7 +20,9 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{
+    GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
+};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -153,6 +155,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--tasks", arguments.tasks.as_deref()),
         ("--powers", Some(arguments.powers.as_str())),
         ("--weights", Some(arguments.kind.weights.as_str())),
+        ("--network", arguments.world.network.as_deref()),
     ];
     let loads = arguments.loads.iter().map(|text| ("--loads", Some(text.as_str())));
     check_standard_input(loads.chain(texts).filter_map(|(option, text)| Some((option, text?))))?;
@@ -176,9 +179,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if let (None, Some(name)) = (arguments.world.sim, arguments.world.network.as_deref())
         && !network::is_file(name)
     {
-        return Err(
-            Error::usage(format!("--network {name}: on real ranks it must be a FILE.toml to predict with; or say --sim RANKS")).into()
-        );
+        return Err(Error::usage(format!(
+            "--network {name}: on real ranks it must be a FILE.toml (- for standard input) to predict with; or say --sim RANKS"
+        ))
+        .into());
     }
     launch::within_until_told(&WorldOptions { predicts: true, ..arguments.world.clone() }, 1, &arguments.grace, |world| {
         let files = match world.is_first() {
@@ -217,6 +221,7 @@ impl Request<'_> {
         let cases = self.cases(world, nodes)?;
         for case in &cases {
             contenders.iter().try_for_each(|contender| contender.balancer.check_tasks(case.tasks.count()))?;
+            contenders.iter().try_for_each(|contender| check_links(&contender.balancer, &case.tasks))?;
         }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));

@@ -10,6 +10,7 @@
 //! tasks that spawn tasks are another [registry](super::ALL).
 
 pub mod chunk;
+pub(super) mod entry;
 pub mod executor;
 mod products;
 
@@ -20,14 +21,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use super::kinds::find_independent as find;
 pub use super::{INDEPENDENT as ALL, INDEPENDENT_SIMPLEST_FIRST as SIMPLEST_FIRST};
 use crate::error::Result;
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
-use crate::registry::{self, Registered, Unsuitable};
-use crate::spec::{InvalidSpec, Options, Spec};
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::{NodeId, RankId};
 pub use chunk::Chunk;
+pub use entry::{Chosen, Entry, Facts};
 pub use executor::Executor;
 
 /// A set of independent tasks, numbered from 0.
@@ -52,6 +54,7 @@ pub trait Independent: Send + Sync {
 /// Circumstances in which a task is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
+    /// The rank that executes it.
     pub rank: RankId,
     /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
@@ -69,14 +72,17 @@ pub struct Pace {
     pub by_model: bool,
     /// Time before a rank runs dry at which it fetches more tasks.
     pub ahead: Ticks,
+    /// Seed of all random numbers of the scheduler.
     pub seed: u64,
 }
 
 impl Pace {
+    /// Ticks that a cost takes, rounded down.
     pub fn ticks(&self, cost: Cost) -> Ticks {
         (u128::from(cost) * u128::from(self.cycle) / u128::from(CYCLE)).try_into().unwrap_or(Ticks::MAX)
     }
 
+    /// Cost that takes these ticks, rounded down.
     pub fn cost(&self, ticks: Ticks) -> Cost {
         (u128::from(ticks) * u128::from(CYCLE) / u128::from(self.cycle.max(1))).try_into().unwrap_or(Cost::MAX)
     }
@@ -86,11 +92,15 @@ impl Pace {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Figures {
+    /// The node.
     pub node: NodeId,
+    /// Its rank.
     pub rank: RankId,
-    /// Tasks that ended here, their values, and the sum over their numbers.
+    /// Tasks that ended here.
     pub tasks: u64,
+    /// Sum of their values, modulo 2^64.
     pub value: u64,
+    /// Checksum over their numbers.
     pub checksum: Checksum,
     /// Executing tasks.
     pub busy: Ticks,
@@ -106,7 +116,9 @@ pub struct Figures {
     pub products: u64,
     /// Number of tasks that another rank had to send, among `tasks`.
     pub migrated: u64,
+    /// Messages that it sent to other ranks.
     pub messages: u64,
+    /// Bytes of these messages, with headers.
     pub bytes: u64,
 }
 
@@ -116,6 +128,7 @@ pub struct Figures {
 pub struct Effort {
     /// Grants and phases: how often something was decided.
     pub decisions: u64,
+    /// Nodes of the search that were expanded.
     pub expansions: u64,
     /// Nodes of the search that were generated.
     pub generated: u64,
@@ -133,7 +146,9 @@ pub struct Effort {
 pub struct IndependentResult {
     /// In cycles.
     pub makespan: f64,
+    /// Statistics of each node, in ascending order.
     pub nodes: Vec<Figures>,
+    /// Cost of scheduling.
     pub effort: Effort,
     /// Products of tasks, besides their values, in order of the tasks.
     pub products: Vec<(usize, Bytes)>,
@@ -146,39 +161,6 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Option<IndependentResult>>
 pub trait Scheduler: Send + Sync {
     /// One node's part; every rank has one node.
     fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running;
-}
-
-/// A scheduler's place in the registry.
-pub type Entry = registry::Entry<Facts>;
-
-/// A scheduler that was chosen, ready to run.
-pub type Chosen = registry::Chosen<Facts>;
-
-/// Facts about a scheduler that are known before it runs.
-pub struct Facts {
-    /// Whether it uses costs before tasks are executed.
-    pub knows_costs: bool,
-}
-
-impl Registered for Facts {
-    type Made = Arc<dyn Scheduler>;
-    const WHAT: &'static str = "scheduler";
-    const ALL: &'static [&'static Entry] = ALL;
-    const SIMPLEST_FIRST: &'static [&'static str] = SIMPLEST_FIRST;
-}
-
-/// The scheduler that `NAME[:key=value,..]` names.
-///
-/// # Errors
-/// If there is none of this name for independent tasks (the sentence lists all), or its options are wrong.
-pub fn find(spec: &str) -> Result<Chosen> {
-    let spec = Spec::parse(Facts::WHAT, spec)?;
-    if registry::knows::<super::Facts>(spec.name()) {
-        let known: Vec<_> = registry::names::<Facts>().collect();
-        let why = format!("is for tasks that spawn tasks, not for independent ones; for these there are {}", known.join(", "));
-        return Err(Unsuitable::new(&spec, why).into());
-    }
-    Ok(registry::make(&spec)?)
 }
 
 /// Returns true if hosts have schedulers of their own (the option `clusters`).

@@ -1,37 +1,11 @@
-//! What a paper says, and whether it came out.
+//! Claims of a paper, and whether they came out.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::evidence::{Decision, Mean};
-use super::{Item, Paper, Point, Points, Record, Records};
+use super::records::{Record, Records, Verdict};
+use super::{Item, Paper, Point, Points};
 use equipoise::error::Result;
-
-/// Whether a claim came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    Reproduced,
-    /// Under a reading that the paper does not state, which the claim names.
-    UnderReading,
-    NotReproduced,
-    /// The cases are too few to tell.
-    Undecided,
-}
-
-impl Verdict {
-    /// All.
-    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced, Verdict::Undecided];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::UnderReading => "reproduced under a stated reading",
-            Verdict::NotReproduced => "not reproduced",
-            Verdict::Undecided => "undecided",
-        }
-    }
-}
 
 /// A checkable sentence of a paper.
 pub struct Claim {
@@ -39,9 +13,9 @@ pub struct Claim {
     pub id: &'static str,
     /// Where the paper says it.
     pub place: &'static str,
-    /// What is measured to judge it. All of them are needed.
+    /// Items that are measured to judge it. All of them are needed.
     pub items: &'static [Item],
-    /// What the paper says, in our words.
+    /// The paper's statement, in our words.
     pub says: &'static str,
     /// The number that it gives; empty if it gives none.
     pub number: &'static str,
@@ -52,7 +26,7 @@ pub struct Claim {
     pub judge: fn(&Points) -> Option<Finding>,
 }
 
-/// What the points say to a claim.
+/// Result of the points for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     pub holds: Decision,
@@ -79,6 +53,13 @@ pub struct Judged {
     pub recorded: Option<Verdict>,
     /// Whether this verdict is recorded, or one that does not contradict it: fewer cases may leave open what more of them decide.
     pub as_recorded: bool,
+}
+
+impl Judged {
+    /// The record that says this of the claim.
+    pub fn record(&self) -> Record {
+        Record { verdict: self.verdict, ours: self.ours.clone(), cases: self.cases }
+    }
 }
 
 /// Judges the claims for which all is measured.
@@ -134,7 +115,7 @@ impl Claim {
 }
 
 impl Finding {
-    /// What the numbers of some points say.
+    /// The finding with the numbers of some points.
     pub(super) fn new(holds: Decision, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
         let cases = points.iter().map(|point| point.cases).min()?;
         Some(Finding { holds, ours: ours.into(), cases })
