@@ -48,7 +48,7 @@ struct Extent {
     digest: u64,
 }
 
-/// What a job has written when it joined.
+/// Text that a job has written when it joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Said {
     /// The job whose leases it uses.

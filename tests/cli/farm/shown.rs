@@ -99,7 +99,7 @@ fn needs_that_no_rank_can_meet_are_refused() {
     }
 }
 
-/// What would be ignored is told: memory that nobody counts is refused, processors are only remarked on, once.
+/// Nothing is ignored silently: memory that nobody counts is refused, processors are only remarked on, once.
 #[test]
 fn needs_without_slots_are_told() {
     let place = Place::new();

@@ -23,7 +23,7 @@ pub fn is_scarce(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM))
 }
 
-/// What is known about refusals.
+/// Refusals that were seen.
 #[derive(Debug, Default)]
 pub struct Scarcity {
     /// Nothing is started before this.

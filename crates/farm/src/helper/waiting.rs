@@ -1,4 +1,4 @@
-//! What a helper holds besides the commands that run: tasks that wait for room, that sleep, or whose end is in doubt.
+//! Tasks that a helper holds besides the commands that run: those that wait for room, that sleep, or whose end is in doubt.
 
 use std::process::ExitStatus;
 use std::time::Instant;

@@ -36,7 +36,7 @@ impl Lead {
         (tasks > 0).then(|| time / tasks as f64)
     }
 
-    /// What is still to be done. A task without an estimate is expected to take what others took, or are estimated to take.
+    /// Time that is still to be worked. A task without an estimate is expected to take what others took, or are estimated to take.
     fn remaining(&self, now: f64) -> Remaining {
         let known: Vec<f64> = self.pool.costs().flatten().collect();
         let mean = || known.iter().sum::<f64>() / known.len().max(1) as f64;

@@ -386,7 +386,7 @@ impl Rounds {
             typical: Typical {
                 makespan: makespan.value,
                 sequential: statistics::median(&sequentials)?.value,
-                bound: bound,
+                bound,
                 efficiency: over(ideal, makespan.value),
                 bound_efficiency: over(bound, makespan.value),
                 gain: None,
