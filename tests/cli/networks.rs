@@ -329,7 +329,7 @@ fn wrong_usage_is_one_sentence() {
         (&["probe", "--sim", "2", "--write", "network.txt"], "--write network.txt: the name must end with .toml"),
         (&["probe", "--sim", "2", "--write", "/no/such/x.toml"], "--write /no/such/x.toml: it cannot be written"),
         (&["probe", "--sim", "2", "--compute", "0"], "it must be a number of seconds from 0.001 to 3600"),
-        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
+        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml (- for standard input) to predict with"),
         (&["balance", "--network", "zero"], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
         (&["probe"], no_ranks),
     ] {
