@@ -32,8 +32,15 @@ const RUN: &[Key] = &[
     ("busy", numbers),
 ];
 
-const REPEATED: &[Key] =
-    &[("repeat", Value::is_u64), ("makespan_mean", Value::is_number), ("makespan_ci95", interval), ("makespans", numbers)];
+const REPEATED: &[Key] = &[
+    ("repeat", Value::is_u64),
+    ("makespan_mean", Value::is_number),
+    ("makespan_median", Value::is_number),
+    ("sequential_median", Value::is_number),
+    ("makespan_ci95", interval),
+    ("makespan_coverage", Value::is_number),
+    ("makespans", numbers),
+];
 
 const STREAM: &[Key] = &[("response_mean", Value::is_number), ("response_ci95", interval), ("graphs", Value::is_u64)];
 

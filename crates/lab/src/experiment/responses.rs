@@ -66,19 +66,19 @@ impl Overload {
 }
 
 /// The mean of all samples, with the interval that the means of equal batches of consecutive samples give. Up to two samples a batch there
-/// are no batches.
+/// are no batches. No response time is negative, so neither is the lower end.
 fn mean_of_batches(samples: &[f64]) -> Option<Estimate> {
     let all = statistics::mean(samples)?;
     let size = samples.len() / BATCHES;
     if size < 2 {
-        return Some(all);
+        return Some(Estimate { low: all.low.max(0.0), ..all });
     }
     // The remainder belongs to the warm-up: the first samples are left out.
     let batches = samples[samples.len() % BATCHES..].chunks_exact(size);
     let means: Vec<f64> = batches.map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
     let batches = statistics::mean(&means)?;
     let half = (batches.high - batches.low) / 2.0;
-    Some(Estimate { value: all.value, low: all.value - half, high: all.value + half, coverage: batches.coverage })
+    Some(Estimate { value: all.value, low: (all.value - half).max(0.0), high: all.value + half, coverage: batches.coverage })
 }
 
 #[cfg(test)]

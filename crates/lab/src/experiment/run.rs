@@ -20,7 +20,7 @@ pub use equipoise::schedule::accounting::{Entry as TraceEntry, Happening};
 use equipoise::schedule::{self, Options, Region, RunResult};
 use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::world::World;
-pub use record::{NodeTimeline, ResponseTimes, Rounds, RunRecord, Scheduling};
+pub use record::{NodeTimeline, ResponseTimes, Rounds, RunRecord, Scheduling, Typical};
 
 /// Schedulers, workload and number of runs.
 pub struct RunSpec {

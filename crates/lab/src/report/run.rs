@@ -4,8 +4,8 @@ use comfy_table::{ColumnConstraint, Table};
 
 use super::columns::RankTimes;
 use super::figures::{bytes, duration_us, several, three, whole};
-use super::run_times::{has_unit, percent, time};
-use super::table::{self, lines, place};
+use super::run_times::{has_unit, percent, range, time};
+use super::table::{self, coverage, lines, place};
 use super::verdict;
 use crate::experiment::{RunRecord, Scheduling, Site};
 
@@ -36,8 +36,9 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     } else {
         ", all tasks together".into()
     };
-    line("sequential", format!("{}{plain}", time(record, record.sequential)));
-    line("efficiency", format!("{} of the ideal", percent(record.efficiency)));
+    let typical = record.typical();
+    line("sequential", format!("{}{plain}", time(record, typical.sequential)));
+    line("efficiency", format!("{} of the ideal", percent(typical.efficiency)));
     match &record.scheduling {
         Some(scheduling) => of_scheduling(record, scheduling).into_iter().for_each(|(name, text)| line(name, text)),
         None => line("", against_the_bound(record)),
@@ -109,7 +110,7 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
         }
     };
     let mut lines = vec![
-        ("", format!("{} of the lower bound {}", percent(record.bound_efficiency), at(scheduling.lower_bound))),
+        ("", format!("{} of the lower bound {}", percent(record.typical().bound_efficiency), at(record.typical().bound))),
         (
             "beforehand",
             format!(
@@ -155,22 +156,24 @@ fn answer(record: &RunRecord) -> String {
     format!("{} ({}){judged}", record.answer, record.answer_is)
 }
 
+/// The makespan; of several rounds the median, as all figures that are taken from it.
 fn makespan(record: &RunRecord) -> String {
     let first = time(record, record.makespan);
     let Some(rounds) = &record.rounds else { return first };
-    let Some([low, high]) = rounds.makespan_ci95 else { return format!("{first} with seed {}", record.site.seed) };
+    let Some((interval, covers)) = record.interval() else { return format!("{first} with seed {}", record.site.seed) };
     format!(
-        "{first} with seed {}; {} on average over {} (95 %: {} to {})",
-        record.site.seed,
-        time(record, rounds.makespan_mean),
+        "{}, median of {} ({}: {}); {first} with seed {}",
+        time(record, record.typical().makespan),
         several(rounds.repeat.into(), "round"),
-        time(record, low),
-        time(record, high)
+        coverage(covers),
+        range(record, interval),
+        record.site.seed
     )
 }
 
 fn against_the_bound(record: &RunRecord) -> String {
-    let gain = match record.gain {
+    let typical = record.typical();
+    let gain = match typical.gain {
         None => "nothing could be gained".into(),
         Some(gain) if gain < 0.0 => "slower than one worker alone".into(),
         Some(gain) => format!("{} of the possible gain was had", percent(gain)),
@@ -180,7 +183,7 @@ fn against_the_bound(record: &RunRecord) -> String {
         0.0 => String::new(),
         largest => format!(" (longest chain {}, largest task {})", time(record, record.chain), time(record, largest)),
     };
-    format!("{} of the granularity bound {}{tasks}; {gain}", percent(record.bound_efficiency), time(record, record.bound))
+    format!("{} of the granularity bound {}{tasks}; {gain}", percent(typical.bound_efficiency), time(record, typical.bound))
 }
 
 fn regions(record: &RunRecord) -> Vec<String> {
@@ -222,13 +225,17 @@ fn ranks(record: &RunRecord, width: u16) -> String {
 /// Several schedulers on the same workload: a heading and a table.
 pub fn compare(records: &[RunRecord], width: u16) -> String {
     let Some(first) = records.first() else { return String::new() };
-    let rounds = first.rounds.as_ref().map(|rounds| format!("; {}", several(rounds.repeat.into(), "round"))).unwrap_or_default();
+    let mut rounds = first.rounds.as_ref().map(|rounds| format!("; {}", several(rounds.repeat.into(), "round"))).unwrap_or_default();
+    // A stream is judged by its response times.
+    if let (Some((_, covers)), None) = (first.interval(), &first.responses) {
+        rounds.push_str(&format!("; times are medians with their {} confidence intervals", coverage(covers)));
+    }
     let workers = if first.workers > 1 { format!(", {} each", several(first.workers.into(), "worker")) } else { String::new() };
     let mut out = format!("{} on {}{workers}{rounds}\n", first.workload, place(&first.site));
     // A stream goes on until the graphs that count are answered, so its tasks are a matter of the scheduler.
     if first.responses.is_none() {
         let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
-        out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
+        out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.typical().sequential)));
     }
     if let Some(optimum) = first.scheduling.as_ref().and_then(|scheduling| scheduling.optimum) {
         out.push_str(&format!("no schedule is shorter than {}\n", time(first, optimum)));

@@ -10,6 +10,7 @@ use super::run;
 use super::run_times::parts_of_time;
 use super::spans::{self, TimeAxis};
 use super::{table, verdict};
+use crate::experiment::run::Typical;
 use crate::experiment::{Environment, RunRecord};
 
 /// Writes the report of runs of one workload.
@@ -54,19 +55,11 @@ fn unit(records: &[RunRecord]) -> (&'static str, f64) {
     }
 }
 
-/// The mean makespan and its interval, where there were several rounds.
-fn makespan(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
-    match &record.rounds {
-        Some(rounds) => (rounds.makespan_mean, rounds.makespan_ci95),
-        None => (record.makespan, None),
-    }
-}
-
-/// The time by which a scheduler is judged, with its interval: response time of a stream, otherwise the makespan.
+/// The time by which a scheduler is judged, with its interval: mean response time of a stream, otherwise the median makespan.
 fn judged(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     match &record.responses {
         Some(responses) => (responses.response_mean, Some(responses.response_ci95)),
-        None => makespan(record),
+        None => (record.typical().makespan, record.interval().map(|(interval, _)| interval)),
     }
 }
 
@@ -91,10 +84,11 @@ fn summary(records: &[RunRecord]) -> String {
     let took = format!("{} {name}", three(judged(record).0 * times));
     let against = match is_stream {
         true => String::new(),
-        false => format!(", {} of {}", percent(record.efficiencies()[1]), bound_is(record)),
+        false => format!(", {} of {}", percent(record.typical().bound_efficiency), bound_is(record)),
     };
-    let alone = match record.sequential_is_plain && !is_stream && record.sequential < judged(record).0 {
-        true => format!("; a plain program on one rank takes {} {name}", three(record.sequential * times)),
+    let sequential = record.typical().sequential;
+    let alone = match record.sequential_is_plain && !is_stream && sequential < judged(record).0 {
+        true => format!("; a plain program on one rank takes {} {name}", three(sequential * times)),
         false => String::new(),
     };
     format!("{} {took} under {}{against}{alone}.", if is_stream { "Response time" } else { "Makespan" }, record.scheduler)
@@ -117,7 +111,7 @@ fn section(records: &[RunRecord]) -> Section {
             first.answer,
             first.answer_is,
             several(first.tasks, "task"),
-            three(first.sequential * times)
+            three(first.typical().sequential * times)
         );
     }
     says.push_str(&format!(" Topologies: {}.", run::topologies(records).trim_end().replace('\n', "; ")));
@@ -136,7 +130,7 @@ fn section(records: &[RunRecord]) -> Section {
         table_says: format!(
             "All figures{}{}",
             if several_rounds {
-                "; makespan, efficiency, share of the bound and gain are means over all rounds, the others are the first round's"
+                "; makespan, efficiency, share of the bound and gain are by medians over all rounds, the others are the first round's"
             } else {
                 ""
             },
@@ -155,7 +149,7 @@ fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> Capti
         let (value, interval) = judged(record);
         let mark = match &record.responses {
             Some(responses) => responses.response_p99,
-            None => record.bound,
+            None => record.typical().bound,
         };
         Bar {
             name: record.scheduler.clone(),
@@ -179,14 +173,18 @@ fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> Capti
                 .to_string()
         }
     };
-    if let (false, Some(scheduling)) = (is_stream, records.first().and_then(|record| record.scheduling.as_ref())) {
-        says =
-            format!("The diamond is the lower bound, {} {name}, that the costs of the tasks leave", three(scheduling.lower_bound * times));
+    if let (false, Some(first)) = (is_stream, records.first().filter(|record| record.scheduling.is_some())) {
+        let bound = three(first.typical().bound * times);
+        says = format!("The diamond is the lower bound, {bound} {name}, that the costs of the tasks leave");
     }
-    let mut legend = vec![("plain", "mean"), ("diamond", mark)];
-    if has_intervals {
+    let mut legend = vec![("plain", if is_stream { "mean" } else { "median" }), ("diamond", mark)];
+    let least = records.iter().filter_map(RunRecord::interval).map(|(_, covers)| covers).reduce(f64::min);
+    if let (false, Some(covers)) = (is_stream, least) {
+        legend.push(("whisker", "interval of the median"));
+        says.push_str(&format!("; whiskers cover the true median over seeds with {} confidence.", table::coverage(covers)));
+    } else if has_intervals {
         legend.push(("whisker", "95 % interval"));
-        says.push_str(if is_stream { "." } else { "; whiskers cover the true mean over seeds with 95 % confidence." });
+        says.push('.');
     } else {
         legend[0].1 = "one run";
         says.push_str("; with --repeat there are intervals.");
@@ -199,7 +197,7 @@ fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> Capti
 
 fn efficiencies(records: &[RunRecord]) -> CaptionedChart {
     let bar = |record: &RunRecord| {
-        let [ideal, bound] = record.efficiencies();
+        let Typical { efficiency: ideal, bound_efficiency: bound, .. } = record.typical();
         // Ranks for which tasks cost different amounts may do more work than the bound has.
         let most = if bound > 0.0 && record.scheduling.is_none() { ideal / bound } else { 0.0 };
         Bar {
@@ -210,7 +208,7 @@ fn efficiencies(records: &[RunRecord]) -> CaptionedChart {
             ..Bar::default()
         }
     };
-    let best = records.iter().map(|record| record.efficiencies()[1]).fold(0.0, f64::max);
+    let best = records.iter().map(|record| record.typical().bound_efficiency).fold(0.0, f64::max);
     let what = records.first().map_or("", bound_is);
     let mut legend = vec![("plain", "efficiency")];
     let diamond = match records.iter().any(|record| record.scheduling.is_some()) {

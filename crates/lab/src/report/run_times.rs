@@ -12,6 +12,15 @@ pub(super) fn time(record: &RunRecord, time: f64) -> String {
     }
 }
 
+/// An interval of times with their unit: `1.00-4.21 ms`.
+pub(super) fn range(record: &RunRecord, [low, high]: [f64; 2]) -> String {
+    let (low, high) = (time(record, low), time(record, high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}-{high}"),
+        _ => format!("{low}-{high}"),
+    }
+}
+
 pub(super) fn has_unit(record: &RunRecord) -> bool {
     record.unit_seconds != 1.0
 }
@@ -28,4 +37,17 @@ pub(super) fn parts_of_time(record: &RunRecord) -> [f64; 3] {
     let overhead =
         record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
     [busy, overhead, idle - overhead]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run_page::tests::record;
+    use super::*;
+
+    #[test]
+    fn an_interval_names_its_unit_once() {
+        let record = record("steal", 1.0);
+        assert_eq!(range(&record, [0.001, 0.00421]), "1.00-4.21 ms");
+        assert_eq!(range(&record, [0.0001, 0.00421]), "100 us-4.21 ms");
+    }
 }

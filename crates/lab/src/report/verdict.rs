@@ -38,7 +38,7 @@ fn recommendation(records: &[RunRecord]) -> String {
     if let Some(against) = one_worker(best)
         && records.iter().zip(&times).all(|(_, times)| over(times, &against, is_exact) != Some(Compared::Shorter))
     {
-        let (alone, took) = (time(first, median(&against)), time(best, judged(best)));
+        let (alone, took) = (time(first, best.typical().sequential), time(best, judged(best)));
         let whom = if first.sequential_is_plain { "a plain program takes" } else { "it takes" };
         return match over(times.get(ranking.best).map_or(&[], Vec::as_slice), &against, is_exact) {
             Some(Compared::Longer) => format!(
@@ -71,7 +71,7 @@ fn times(record: &RunRecord) -> Vec<f64> {
 fn judged(record: &RunRecord) -> f64 {
     match &record.responses {
         Some(responses) => responses.response_mean,
-        None => record.rounds.as_ref().map_or(record.makespan, |rounds| rounds.makespan_mean),
+        None => record.typical().makespan,
     }
 }
 
@@ -91,22 +91,19 @@ fn over(times: &[f64], against: &[f64], is_exact: bool) -> Option<Compared> {
     }
 }
 
-fn median(samples: &[f64]) -> f64 {
-    crate::experiment::statistics::median(samples).map_or(f64::NAN, |median| median.value)
-}
-
 fn how_good(record: &RunRecord, is_exact: bool) -> String {
     let took = time(record, judged(record));
     if record.responses.is_some() {
         return format!("a graph is answered after {took} on average");
     }
-    let share = record.rounds.as_ref().map_or(record.bound_efficiency, |rounds| rounds.bound_efficiency_mean);
+    let typical = record.typical();
+    let share = typical.bound_efficiency;
     let what = if record.scheduling.is_some() { "the lower bound" } else { "what the granularity bound allows" };
     let faster = one_worker(record).map(|against| {
-        let ratios: Vec<f64> = against.iter().zip(times(record)).map(|(alone, time)| alone / time).collect();
-        let ratio = median(&ratios);
+        // Of the figures printed; the ranking is by ratios within rounds.
+        let ratio = typical.sequential / typical.makespan;
         // One round on real ranks does not show how much times vary.
-        if is_exact || ratios.len() > 1 { format!(", {} times as fast as one worker", three(ratio)) } else { String::new() }
+        if is_exact || against.len() > 1 { format!(", {} times as fast as one worker", three(ratio)) } else { String::new() }
     });
     format!("{took}, {} of {what}{}", percent(share), faster.unwrap_or_default())
 }
@@ -124,14 +121,15 @@ fn too_few(records: &[RunRecord], times: &[Vec<f64>], rounds: usize, needed: usi
     let all_lost =
         against.is_some_and(|against| times.iter().flat_map(|times| times.iter().zip(&against)).all(|(time, alone)| time >= alone));
     match all_lost {
-        true => format!("{few}. None of them was faster than one worker, which takes {}.", time(first, first.sequential)),
+        true => format!("{few}. None of them was faster than one worker, which takes {}.", time(first, first.typical().sequential)),
         false => format!("{few}."),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::run_page::tests::{record, repeated};
+    use super::super::run;
+    use super::super::run_page::tests::{in_rounds, record, repeated};
     use super::*;
 
     fn simulated(mut record: RunRecord) -> RunRecord {
@@ -175,6 +173,33 @@ mod tests {
             sentence(&[simulated(record("steal", 2.0))])
                 .starts_with("No scheduler is faster than one worker on these 2 simulated ranks: it takes 1.50 s")
         );
+    }
+
+    #[test]
+    fn the_printed_figures_follow_from_each_other() {
+        let of_rounds = |scheduler: &str, makespans: [f64; 2]| {
+            let rounds = Some(in_rounds(makespans.to_vec(), vec![1.5, 2.5]));
+            RunRecord { rounds, ..record(scheduler, makespans[0]) }
+        };
+        let records = [of_rounds("static", [8.0, 4.0]), of_rounds("steal", [3.0, 9.0])];
+        let text = run::compare(&records, 200);
+        // 2 s on one worker; 6 s on two are an efficiency of 2 / 12, and the bound is 1 s.
+        for expected in [
+            "2 rounds; times are medians with their 50 % confidence intervals\n",
+            "sequential time 2.00 s",
+            "6.00 s 4.00-8.00 s   16.7  16.7 none",
+            "6.00 s 3.00-9.00 s   16.7  16.7 none",
+            "None of them was faster than one worker, which takes 2.00 s.",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let alone = run::run(&records[1], 200);
+        for expected in ["6.00 s, median of 2 rounds (50 %: 3.00-9.00 s); 3.00 s with seed 1", "2.00 s, all tasks", "16.7% of the ideal"] {
+            assert!(alone.contains(expected), "{expected}: {alone}");
+        }
+        let rounds = serde_json::to_value(&records[1]).unwrap();
+        assert_eq!(rounds["makespan_ci95"], serde_json::json!([3.0, 9.0]));
+        assert!((rounds["makespan_coverage"].as_f64().unwrap() - 0.5).abs() < 1e-9);
     }
 
     #[test]

@@ -110,12 +110,25 @@ impl RunRecord {
         self.busy.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Parallel efficiency, and the part of the bound that was reached: means over the rounds if there were several.
-    pub fn efficiencies(&self) -> [f64; 2] {
-        match &self.rounds {
-            Some(rounds) => [rounds.efficiency_mean, rounds.bound_efficiency_mean],
-            None => [self.efficiency, self.bound_efficiency],
-        }
+    /// The figures by which the scheduler is judged: medians over the rounds, or those of the only one.
+    pub fn typical(&self) -> Typical {
+        self.rounds.as_ref().map_or_else(
+            || Typical {
+                makespan: self.makespan,
+                sequential: self.sequential,
+                bound: self.bound,
+                efficiency: self.efficiency,
+                bound_efficiency: self.bound_efficiency,
+                gain: self.gain,
+            },
+            |rounds| rounds.typical,
+        )
+    }
+
+    /// The interval of the median makespan with its coverage; `None` after one round.
+    pub fn interval(&self) -> Option<([f64; 2], f64)> {
+        let rounds = self.rounds.as_ref()?;
+        Some((rounds.makespan_ci95?, rounds.makespan_coverage?))
     }
 
     /// The record of all measured rounds under a scheduler of tasks that spawn tasks.
@@ -147,12 +160,8 @@ impl RunRecord {
                 let (makespans, sequentials) =
                     (in_unit(of_rounds(|run| run.makespan as f64)), in_unit(of_rounds(|run| run.sequential as f64)));
                 let rounds = Rounds::of(makespans, sequentials, &of_rounds(|run| run.efficiency), &of_rounds(Summary::bound_efficiency));
-                let rounds = rounds.ok_or_else(nothing)?;
-                Some(Rounds {
-                    responses: in_unit(course.responses.clone()),
-                    gain_mean: statistics::mean(&gains).map(|mean| mean.value),
-                    ..rounds
-                })
+                let rounds = rounds.ok_or_else(nothing)?.with_gains(&gains);
+                Some(Rounds { responses: in_unit(course.responses.clone()), ..rounds })
             }
             None => None,
         };
@@ -220,7 +229,7 @@ impl RunRecord {
         let nothing = || Error::Failed(format!("{}: no run was measured", scheduler.name));
         let sequentials = runs.iter().map(|run| run.sequential(unit)).collect();
         let rounds = Rounds::of(makespans, sequentials, &efficiencies, &of_the_bound).ok_or_else(nothing)?;
-        let makespan_mean = rounds.makespan_mean;
+        let makespan_median = rounds.typical.makespan;
         let rounds = is_repeated.then_some(rounds);
         let measured = runs.into_iter().next().ok_or_else(nothing)?;
         let bound = measured.bound(unit);
@@ -259,7 +268,7 @@ impl RunRecord {
             min_min: judgement.min_min.map(|cost| unit.cost(cost)),
             sufferage: judgement.sufferage.map(|cost| unit.cost(cost)),
             optimum,
-            gap: optimum.filter(|optimum| *optimum > 0.0).map(|optimum| makespan_mean / optimum - 1.0),
+            gap: optimum.filter(|optimum| *optimum > 0.0).map(|optimum| makespan_median / optimum - 1.0),
             task_response_mean: arrivals.map(|arrivals| {
                 let completed: f64 = nodes.iter().map(|node| unit.exact(node.completed)).sum();
                 (completed - unit.exact_cycles(arrivals)) / (tasks as f64).max(1.0)
@@ -319,30 +328,81 @@ pub struct Rounds {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<f64>,
     pub makespan_mean: f64,
-    /// Student's interval; `None` after one round.
+    /// Interval of the median makespan between order statistics: it covers with 95 % or more from six rounds on, and is the range of fewer.
+    /// `None` after one round.
     pub makespan_ci95: Option<[f64; 2]>,
+    /// Coverage of the interval: less than 0.95 below six rounds; `None` after one.
+    pub makespan_coverage: Option<f64>,
     pub efficiency_mean: f64,
     pub bound_efficiency_mean: f64,
     /// Over the rounds in which something could be gained.
     pub gain_mean: Option<f64>,
+    #[serde(flatten)]
+    pub typical: Typical,
+}
+
+/// Medians over the rounds, and quotients of these medians: each figure follows from the others, as those of one round do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Typical {
+    #[serde(rename = "makespan_median")]
+    pub makespan: f64,
+    #[serde(rename = "sequential_median")]
+    pub sequential: f64,
+    #[serde(rename = "bound_median")]
+    pub bound: f64,
+    /// The median of the times that workers which never wait would take, over the median makespan.
+    #[serde(rename = "efficiency_median")]
+    pub efficiency: f64,
+    /// The median bound over the median makespan.
+    #[serde(rename = "bound_efficiency_median")]
+    pub bound_efficiency: f64,
+    /// Achieved part of the gain over one worker that the bound allows, by the medians; `None` where nothing could be gained.
+    #[serde(rename = "gain_median")]
+    pub gain: Option<f64>,
 }
 
 impl Rounds {
     /// Figures of these rounds, without response times and gains; `None` if there is no round.
-    fn of(makespans: Vec<f64>, sequentials: Vec<f64>, efficiencies: &[f64], of_the_bound: &[f64]) -> Option<Rounds> {
-        let makespan = statistics::mean(&makespans)?;
+    pub(crate) fn of(makespans: Vec<f64>, sequentials: Vec<f64>, efficiencies: &[f64], of_the_bound: &[f64]) -> Option<Rounds> {
+        let (mean, makespan) = (statistics::mean(&makespans)?, statistics::median(&makespans)?);
         let average = |figures: &[f64]| statistics::mean(figures).map_or(1.0, |mean| mean.value);
+        let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
+        // An efficiency is the quotient of a time and the makespan.
+        let times = |shares: &[f64]| {
+            let times: Vec<f64> = shares.iter().zip(&makespans).map(|(share, makespan)| share * makespan).collect();
+            statistics::median(&times).map_or(0.0, |time| time.value)
+        };
+        let (ideal, bound) = (times(efficiencies), times(of_the_bound));
+        let is_repeated = makespans.len() > 1;
         Some(Rounds {
             repeat: makespans.len() as u32,
-            sequentials,
             responses: Vec::new(),
-            makespan_mean: makespan.value,
-            makespan_ci95: (makespans.len() > 1).then_some([makespan.low, makespan.high]),
+            makespan_mean: mean.value,
+            makespan_ci95: is_repeated.then_some([makespan.low, makespan.high]),
+            makespan_coverage: is_repeated.then_some(makespan.coverage),
             efficiency_mean: average(efficiencies),
             bound_efficiency_mean: average(of_the_bound),
             gain_mean: None,
+            typical: Typical {
+                makespan: makespan.value,
+                sequential: statistics::median(&sequentials)?.value,
+                bound: bound,
+                efficiency: over(ideal, makespan.value),
+                bound_efficiency: over(bound, makespan.value),
+                gain: None,
+            },
             makespans,
+            sequentials,
         })
+    }
+
+    /// The same with the gains of the rounds in which something could be gained.
+    pub(crate) fn with_gains(mut self, gains: &[f64]) -> Rounds {
+        self.gain_mean = statistics::mean(gains).map(|mean| mean.value);
+        let Typical { makespan, sequential, bound, .. } = self.typical;
+        let possible = sequential - bound;
+        self.typical.gain = (possible > 0.0 && !gains.is_empty()).then(|| (sequential - makespan) / possible);
+        self
     }
 }
 
@@ -398,7 +458,7 @@ pub struct Scheduling {
     pub earliest_completion: f64,
     pub min_min: Option<f64>,
     pub sufferage: Option<f64>,
-    /// Minimum makespan, if it is known, and the relative excess of the mean makespan over it.
+    /// Minimum makespan, if it is known, and the relative excess of the median makespan over it.
     pub optimum: Option<f64>,
     pub gap: Option<f64>,
     /// Mean time from a task's arrival to its end; `None` if all tasks are there from the beginning.

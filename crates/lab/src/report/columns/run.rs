@@ -1,7 +1,7 @@
 //! The columns of runs under schedulers, and of a run's ranks.
 
 use super::super::figures::{bytes, ratio, three, whole};
-use super::super::run_times::{parts_of_time, time};
+use super::super::run_times::{parts_of_time, range, time};
 use super::{Column, Tabular, Value};
 use crate::experiment::run::{ResponseTimes, Rounds};
 use crate::experiment::{RunRecord, Scheduling};
@@ -28,8 +28,11 @@ impl Tabular for RunRecord {
             new("repeat", |r| of_rounds(r, |rounds| rounds.repeat).csv()),
             new("makespan", |r| r.makespan.csv())
                 .heading("makespan")
-                .reads(makespan)
-                .about("time from the first submission to the last answer"),
+                .reads(|r| time(r, r.typical().makespan))
+                .about("time from the first submission to the last answer; median over the rounds"),
+            shown("interval", |r| r.interval().map_or_else(|| "-".into(), |(interval, _)| range(r, interval)))
+                .when(|records| are_finite(records) && records.iter().any(|r| r.interval().is_some()))
+                .about("confidence interval of the median; with fewer than six rounds, their range"),
             shown("response", response)
                 .when(are_streams)
                 .about("mean response time of a stream's graphs, and half its 95 % interval"),
@@ -45,14 +48,14 @@ impl Tabular for RunRecord {
             new("efficiency", |r| r.efficiency.csv())
                 .heading("effi\u{ad}ciency")
                 .unit("%")
-                .reads(|r| percent(r.efficiencies()[0]))
+                .reads(|r| percent(r.typical().efficiency))
                 .about("sequential time / (makespan x workers)"),
             new("largest", |r| r.largest.csv()),
             new("chain", |r| r.chain.csv()),
             new("bound", |r| r.bound.csv()),
             new("bound_efficiency", |r| r.bound_efficiency.csv())
                 .heading("% of\nbound")
-                .reads(|r| percent(r.efficiencies()[1]))
+                .reads(|r| percent(r.typical().bound_efficiency))
                 .when(are_finite)
                 .about("lower bound / makespan; the bound is the longest chain, the largest task, or the\nsequential time / workers (or / the cores that they share), whichever is longest"),
             new("gain", |r| r.gain.csv())
@@ -64,7 +67,7 @@ impl Tabular for RunRecord {
             shown("above\noptimum", |r| gap(r).map_or_else(|| "-".into(), percent))
                 .unit("%")
                 .when(|records| records.iter().any(|r| gap(r).is_some()))
-                .about("excess of the mean makespan over the known optimum"),
+                .about("excess of the makespan over the known optimum"),
             shown("idle", |r| share_of_time(r, 2)).unit("%").about("part of the workers' time spent waiting for tasks"),
             shown("over\u{ad}head", |r| share_of_time(r, 1))
                 .unit("%")
@@ -104,6 +107,11 @@ impl Tabular for RunRecord {
             new("offered", |r| r.overload.map(|overload| overload.offered).csv()),
             new("served", |r| r.overload.map(|overload| overload.served).csv()),
             new("cores", |r| r.site.cores.csv()),
+            new("makespan_median", |r| of_rounds(r, |rounds| rounds.typical.makespan).csv()),
+            new("makespan_coverage", |r| of_rounds(r, |rounds| rounds.makespan_coverage).flatten().csv()),
+            new("sequential_median", |r| of_rounds(r, |rounds| rounds.typical.sequential).csv()),
+            new("efficiency_median", |r| of_rounds(r, |rounds| rounds.typical.efficiency).csv()),
+            new("bound_efficiency_median", |r| of_rounds(r, |rounds| rounds.typical.bound_efficiency).csv()),
         ]
     }
 }
@@ -133,26 +141,16 @@ fn makespan_interval(record: &RunRecord) -> Option<[f64; 2]> {
     of_rounds(record, |rounds| rounds.makespan_ci95).flatten()
 }
 
-/// Relative excess of the mean makespan over the optimum, where that is known.
+/// Relative excess of the median makespan over the optimum, where that is known.
 fn gap(record: &RunRecord) -> Option<f64> {
     of_scheduling(record, |scheduling| scheduling.gap).flatten()
 }
 
-/// The makespan; of several rounds the mean and half of its interval.
-fn makespan(record: &RunRecord) -> String {
-    match makespan_interval(record) {
-        Some(interval) => with_interval(record, of_rounds(record, |rounds| rounds.makespan_mean).unwrap_or(record.makespan), interval),
-        None => time(record, record.makespan),
-    }
-}
-
 fn response(record: &RunRecord) -> String {
     let Some(times) = &record.responses else { return "-".into() };
-    with_interval(record, times.response_mean, times.response_ci95)
-}
-
-fn with_interval(record: &RunRecord, mean: f64, [low, high]: [f64; 2]) -> String {
-    format!("{} \u{b1} {}", time(record, mean), time(record, (high - low) / 2.0))
+    // The lower end is no less than 0.
+    let half = times.response_ci95[1] - times.response_mean;
+    format!("{} \u{b1} {}", time(record, times.response_mean), time(record, half))
 }
 
 fn percent(share: f64) -> String {
@@ -160,7 +158,7 @@ fn percent(share: f64) -> String {
 }
 
 fn gain(record: &RunRecord) -> String {
-    match record.rounds.as_ref().map_or(record.gain, |rounds| rounds.gain_mean) {
+    match record.typical().gain {
         None => "-".into(),
         Some(gain) if gain < 0.0 => "none".into(),
         Some(gain) => percent(gain),
