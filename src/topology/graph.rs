@@ -60,16 +60,23 @@ impl Graph {
                 "it is a matrix in Matrix Market's format; a graph is a line `a b` for each link, or in METIS's format".into(),
             ));
         }
-        let read = match metis::is_one(text) {
-            // An edge list may look like one by chance.
-            true => metis::read(text).or_else(|why| Graph::edge_list(text).map_err(|_| why)),
-            false => Graph::edge_list(text),
-        };
-        let (nodes, links) = read.map_err(wrong)?;
+        let (nodes, links) = Graph::links_of(text).map_err(wrong)?;
         let graph = Graph::of(source, nodes, links);
         match (0..nodes).find(|node| graph.distance_of(0, *node).is_none()) {
             Some(node) => Err(wrong(format!("no way leads from node 0 to node {node}; every node must be reached"))),
             None => Ok(graph),
+        }
+    }
+
+    /// The number of nodes, and the links, of a text in one of the two formats.
+    fn links_of(text: &str) -> Result<metis::Links, String> {
+        let listed = Graph::edge_list(text);
+        let is_whole = listed.as_ref().is_ok_and(|(nodes, links)| is_connected(*nodes, links));
+        match metis::is_one(text) {
+            // An edge list may look like one by chance. A graph of METIS's with a mistake may be read as an edge list, but seldom as a connected one.
+            true => metis::read(text).or_else(|why| listed.ok().filter(|_| is_whole && metis::has_even_lines(text)).ok_or(why)),
+            false if !is_whole && metis::resembles(text) => metis::read(text),
+            false => listed,
         }
     }
 
@@ -327,6 +334,27 @@ impl PartialEq for Graph {
 
 const UNREACHED: u16 = u16::MAX;
 
+/// Returns true if these links join all nodes.
+fn is_connected(nodes: u32, links: &[Link]) -> bool {
+    let mut leader: Vec<usize> = (0..nodes as usize).collect();
+    let find = |leader: &mut Vec<usize>, mut node: usize| {
+        while leader[node] != node {
+            leader[node] = leader[leader[node]];
+            node = leader[node];
+        }
+        node
+    };
+    let mut parts = nodes;
+    for Link { ends: (a, b), .. } in links {
+        let (a, b) = (find(&mut leader, *a as usize), find(&mut leader, *b as usize));
+        if a != b {
+            leader[a] = b;
+            parts -= 1;
+        }
+    }
+    parts == 1
+}
+
 /// The cost of the fastest link of a graph: costs of the others are rounded to a part of it.
 pub const FASTEST: u32 = 1000;
 
@@ -357,6 +385,22 @@ mod tests {
         assert_eq!(refusal("4 2\n2\n1\n4\n3\n"), "topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached");
         assert_eq!(refusal("% c\n3 3\n2\n1 3\n"), "topology graph:net.txt: it has lines for 2 nodes, and its first line announces 3");
         assert!(refusal("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n").contains("Matrix Market"));
+        // A mistake in one is not hidden because the text can be read as an edge list, too.
+        for (text, why) in [
+            ("4 3\n2\n1 3\n2\n3\n", "line 5: the link between 3 and 4 is not on the line of the other node"),
+            ("% c\n4 3\n2\n1 3\n2\n3\n", "line 6: the link between 3 and 4 is not on the line of the other node"),
+            ("4 5\n2\n1 3\n2 4\n3\n", "it has 3 links, and its first line announces 5"),
+            ("4 3\n2\n1 3\n2 4\n", "it has lines for 3 nodes, and its first line announces 4"),
+            ("4 3\n2\n1 3\n2 4\n3\n2\n", "line 6: \"2\" stands behind the lines of all 4 nodes"),
+            ("4 3\n2\n1 3\n2 4\n7\n", "line 5: neighbour 7, but the nodes are 1 to 4"),
+            ("4 3\n1\n0 2\n1 3\n2\n", "line 2: node 1 is no neighbour of itself"),
+            // Read as an edge list it is connected, but some lines name one node and others a link.
+            ("3 1 10\n0 2\n2 3\n0\n", "line 2: the link between 1 and 2 is not on the line of the other node"),
+        ] {
+            assert_eq!(refusal(text), format!("topology graph:net.txt: {why}"), "{text:?}");
+        }
+        // Numbered from 1 it is still an edge list.
+        assert!(refusal("1 2\n2 3\n3 4\n").ends_with("no way leads from node 0 to node 1; every node must be reached"));
         // By chance its first line fits those behind it.
         assert_eq!(Graph::read("edges", "3 2 11\n0 1 5\n1 2 5\n0 3 5\n").unwrap().links().len(), 4);
         assert_eq!(Graph::read("edges", "0;1;2.5\n1;2\n").unwrap().edges(), "edges=0-1-2.5,1-2");

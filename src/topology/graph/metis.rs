@@ -82,6 +82,22 @@ pub(super) fn is_one(text: &str) -> bool {
     written <= head.nodes && rest.len() >= head.nodes && !text.contains(['#', ',', ';']) && !rest.iter().any(names_0)
 }
 
+/// Returns true if a text that is no connected edge list looks like this format with a mistake: its number of lines is nearly that of the nodes in
+/// its first line, and they are not all of the form of links.
+pub(super) fn resembles(text: &str) -> bool {
+    let all = lines(text);
+    let Some(((_, head), rest)) = all.split_first() else { return false };
+    let Some(head) = Head::parse(head).filter(|head| head.links > 0) else { return false };
+    let written = rest.iter().filter(|(_, line)| !line.is_empty()).count();
+    written.abs_diff(head.nodes) <= 1 + head.nodes / 10 && !text.contains(['#', ',', ';']) && !has_even_lines(text)
+}
+
+/// Returns true if each line of a text is a link of an edge list, all with a bandwidth or all without one.
+pub(super) fn has_even_lines(text: &str) -> bool {
+    let mut counts = text.lines().map(|line| line.split_whitespace().count()).filter(|count| *count > 0);
+    counts.next().is_some_and(|first| matches!(first, 2 | 3) && counts.all(|count| count == first))
+}
+
 /// Reads a text in this format.
 ///
 /// # Errors
