@@ -31,6 +31,7 @@ Examples:
   equipoise reproduce                             a paper's figures, and ours
 
 Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout);
+4 ended early by a signal or by farm's --walltime or --halt, with what was finished;
 101 a rank panicked; a killed rank gives the launcher's status.
 RUST_LOG=debug logs phases, decisions and the watchdog; RUST_LOG=trace also every message.";
 
