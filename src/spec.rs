@@ -75,8 +75,11 @@ impl Spec {
     /// The mistake that this is none of the known names.
     pub fn unknown<'a>(&self, known: impl IntoIterator<Item = &'a str>) -> InvalidSpec {
         let known: Vec<String> = known.into_iter().map(str::to_string).collect();
+        let is_known = |name: &str| known.iter().any(|known| known == name);
+        let begins_with_one = |text: &str| text.split([':', '+', ',']).next().is_some_and(|name| is_known(name.trim()));
         match self.name.split_once(',') {
-            Some((name, option)) if known.iter().any(|known| known == name) => {
+            Some((first, second)) if begins_with_one(first) && begins_with_one(second) => self.mistake(Mistake::SeveralNames),
+            Some((name, option)) if is_known(name) => {
                 let spec = Spec { what: self.what, name: name.into(), given: Vec::new() };
                 spec.mistake(Mistake::MissingColon { option: shown(option) })
             }
@@ -471,6 +474,11 @@ mod tests {
         assert_eq!(unknown("eve"), "chef 'eve' is unknown; known are ann, bob");
         assert_eq!(unknown("eve,hot"), "chef 'eve,hot' is unknown; known are ann, bob");
         assert_eq!(unknown("ann,hot"), "chef ann: options follow a colon, as in ann:hot");
+        assert_eq!(unknown("ann,bobby"), "chef ann: options follow a colon, as in ann:bobby");
+        for list in ["ann,bob", "bob, ann", "ann,bob,eve", "ann+fast,bob+fast", "ann+fast,bob:hot"] {
+            let names = list.split(':').next().unwrap();
+            assert_eq!(unknown(list), format!("chef {names}: one name is needed, and this is a list"));
+        }
         assert_eq!(unknown("e\x1b[31m"), "chef 'e\\x1b[31m' is unknown; known are ann, bob");
     }
 }

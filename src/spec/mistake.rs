@@ -23,6 +23,8 @@ pub enum Mistake {
     UnknownName {
         known: Vec<String>,
     },
+    /// Several known names where there must be one.
+    SeveralNames,
     /// An option follows the name after a comma.
     MissingColon {
         option: String,
@@ -58,6 +60,7 @@ impl Display for InvalidSpec {
         let InvalidSpec { what, name, mistake } = self;
         match mistake {
             Mistake::UnknownName { known } => write!(f, "{what} '{name}' is unknown; known are {}", known.join(", ")),
+            Mistake::SeveralNames => write!(f, "{what} {name}: one name is needed, and this is a list"),
             Mistake::MissingColon { option } => write!(f, "{what} {name}: options follow a colon, as in {name}:{option}"),
             Mistake::EmptyOption => write!(f, "{what} {name}: '' is not of the form key=value"),
             Mistake::UnknownOption { key, known } if known.is_empty() => {

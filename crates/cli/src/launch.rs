@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use equipoise::names;
+use equipoise::spec::{InvalidSpec, Mistake};
 use equipoise::topology::RankId;
 use equipoise::transport::interrupt::Interrupt;
 use equipoise::transport::launcher;
@@ -84,9 +85,14 @@ pub fn refuse(why: &str) {
 
 /// The sentence about an error. Where it is about something that an option has given, it begins with the option.
 pub fn sentence(why: &Error) -> String {
-    match why.subject() {
-        Some(_) => format!("--{why}"),
-        None => why.to_string(),
+    match (why.subject(), why) {
+        (Some(subject), Error::Spec(InvalidSpec { mistake: Mistake::SeveralNames, .. })) => match subject {
+            "balancer" => format!("--{why}; `equipoise compare --balancer` takes a list"),
+            "scheduler" => format!("--{why}; `equipoise run --compare` takes a list"),
+            _ => format!("--{why}"),
+        },
+        (Some(_), _) => format!("--{why}"),
+        (None, _) => why.to_string(),
     }
 }
 
