@@ -85,6 +85,25 @@ fn probe_finds_the_simulated_network() {
 }
 
 #[test]
+fn a_network_is_read_from_standard_input() {
+    let text = cluster(None);
+    let file = toml(&text);
+    for command in ["balance --sim 8 --balancer cwa", "advise --task-seconds 0.001"] {
+        let record = |network: &str| {
+            let mut command_line = Command::cargo_bin("equipoise").unwrap();
+            command_line.args(command.split(' ')).args(["--loads", "900,0,0,0,0,0,0,70", "--output", "json", "--network", network]);
+            let output = command_line.write_stdin(text.clone()).output().unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+            let mut record: Value = serde_json::from_slice(&output.stdout).unwrap();
+            // Its name is that of the file.
+            record.as_object_mut().unwrap().remove("network");
+            record
+        };
+        assert_eq!(record("-"), record(file.to_str().unwrap()), "{command}");
+    }
+}
+
+#[test]
 fn a_network_that_was_written_is_read_again() {
     let given = toml(&cluster(None));
     let folder = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)), help_heading = "Ranks")]
     sim: Option<u32>,
 
-    /// Network: FILE.toml from `equipoise probe --write`, or zero | switched | hops, the last two with
+    /// Network: FILE.toml from `equipoise probe --write` (- for standard input), or zero | switched | hops, the last two with
     /// :latency=20us,per_byte=2.7ns,contention [default: under mpirun it is measured, otherwise switched:latency=20us,per_byte=2.7ns]
     #[arg(long, value_name = "MODEL", value_parser = any_bytes(), help_heading = "Ranks")]
     network: Option<String>,
@@ -162,7 +162,7 @@ fn given(arguments: &Arguments) -> Result<Option<Given>> {
             Given { network: network::read(name)?.network(), name: name.into(), measured: true }
         }
         false => {
-            let network = Network::parse(name)?;
+            let network = network::model(name)?;
             Given { name: network.to_string(), network, measured: false }
         }
     };

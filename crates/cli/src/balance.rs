@@ -108,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--tasks", arguments.tasks.as_deref()),
         ("--powers", Some(arguments.powers.as_str())),
         ("--weights", Some(arguments.kind.weights.as_str())),
+        ("--network", arguments.world.network.as_deref()),
     ];
     check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     settle::check_balancer(&arguments.balancer)?;

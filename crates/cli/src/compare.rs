@@ -153,6 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--tasks", arguments.tasks.as_deref()),
         ("--powers", Some(arguments.powers.as_str())),
         ("--weights", Some(arguments.kind.weights.as_str())),
+        ("--network", arguments.world.network.as_deref()),
     ];
     let loads = arguments.loads.iter().map(|text| ("--loads", Some(text.as_str())));
     check_standard_input(loads.chain(texts).filter_map(|(option, text)| Some((option, text?))))?;
@@ -176,9 +177,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if let (None, Some(name)) = (arguments.world.sim, arguments.world.network.as_deref())
         && !network::is_file(name)
     {
-        return Err(
-            Error::usage(format!("--network {name}: on real ranks it must be a FILE.toml to predict with; or say --sim RANKS")).into()
-        );
+        return Err(Error::usage(format!(
+            "--network {name}: on real ranks it must be a FILE.toml (- for standard input) to predict with; or say --sim RANKS"
+        ))
+        .into());
     }
     launch::within_until_told(&WorldOptions { predicts: true, ..arguments.world.clone() }, 1, &arguments.grace, |world| {
         let files = match world.is_first() {

@@ -214,7 +214,7 @@ fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::Wo
             let speeds = measured.speeds.clone();
             (measured.network(), speeds)
         }
-        model => (model.map(sim::Network::parse).transpose()?.unwrap_or_default(), Vec::new()),
+        model => (model.map(network::model).transpose()?.unwrap_or_default(), Vec::new()),
     };
     let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);

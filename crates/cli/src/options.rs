@@ -25,9 +25,9 @@ pub struct WorldOptions {
     pub sim: Option<u32>,
 
     /// Simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention. switched: a message costs its
-    /// start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait for each other. FILE.toml is a
-    /// network measured by `equipoise probe --write`: its hosts, links and speeds. On real ranks `compare` accepts a file, and predicts
-    /// times with it [default: switched:latency=20us,per_byte=2.7ns]
+    /// start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait for each other. FILE.toml (- for
+    /// standard input) is a network measured by `equipoise probe --write`: its hosts, links and speeds. On real ranks `compare` accepts a
+    /// file, and predicts times with it [default: switched:latency=20us,per_byte=2.7ns]
     #[arg(long, value_name = "MODEL", value_parser = any_bytes())]
     pub network: Option<String>,
 

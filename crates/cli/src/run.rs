@@ -135,7 +135,11 @@ impl Duty {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
-    let texts = [("--workload", Some(arguments.workload.as_str())), ("--topology", arguments.topology.as_deref())];
+    let texts = [
+        ("--workload", Some(arguments.workload.as_str())),
+        ("--topology", arguments.topology.as_deref()),
+        ("--network", arguments.world.network.as_deref()),
+    ];
     check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     if let Some(workload) = workload::independent::find(&arguments.workload)? {
         return independent::run(arguments, workload);

@@ -34,6 +34,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use equipoise::names;
+use equipoise::spec::{InvalidSpec, Mistake};
 use equipoise::topology::{HostId, Hosts, RankId};
 use equipoise::transport::sim::{self, Measured, MeasuredLink, Rendezvous, Speed};
 use equipoise::{Error, Result};
@@ -86,9 +87,23 @@ struct PairEntry {
     per_byte: Spanned<String>,
 }
 
-/// Returns true if `--network` names a file and not a model.
+/// Returns true if `--network` names a file (`-` for standard input) and not a model.
 pub fn is_file(option: &str) -> bool {
-    option.ends_with(SUFFIX) && !option.contains(':')
+    text::is_standard_input(Path::new(option)) || option.ends_with(SUFFIX) && !option.contains(':')
+}
+
+/// The model that `--network` names.
+///
+/// # Errors
+/// Wrong usage if the name is unknown (the sentence lists what there is, files included), or its options are wrong.
+pub fn model(option: &str) -> Result<sim::Network> {
+    let with_files = |mut why: InvalidSpec| {
+        if let Mistake::UnknownName { known } = &mut why.mistake {
+            known.push("FILE.toml (- for standard input)".into());
+        }
+        why.into()
+    };
+    sim::Network::parse(option).map_err(with_files)
 }
 
 /// The network that a file describes.
@@ -383,6 +398,12 @@ per_byte = "10.8ns"
     #[test]
     fn models_are_no_files() {
         assert!(is_file("cluster.toml") && is_file("/a/b.toml"));
+        assert!(is_file("-") && !is_file("-x") && !is_file("hops:-"));
+        assert_eq!(
+            model("mesh").unwrap_err().to_string(),
+            "network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)"
+        );
+        assert_eq!(model("zero"), Ok(sim::Network::Zero));
         assert!(!is_file("switched") && !is_file("zero") && !is_file("hops:latency=1us"));
     }
 }
