@@ -85,9 +85,7 @@ pub(super) fn looks_at_columns(rule: &dyn Rule, shares: &Shares) -> bool {
 
 /// The error of a rule that goes by what is not known.
 fn no_links(name: &str) -> Error {
-    Error::usage(format!(
-        "balancer {name}:locality needs to know which tasks talk to each other: LBAF's data say it, or --communications FILE"
-    ))
+    Error::usage(format!("balancer {name}:locality needs to know which tasks talk to each other"))
 }
 
 /// Every task needs its place.

@@ -5,18 +5,29 @@ use assert_cmd::Command;
 /// A command line, and the text that the error message must contain.
 const WRONG: &[(&str, &str)] = &[
     ("balance", "--sim"),
+    (
         "balance --sim 2 --balancer direct,optimal",
         "--balancer direct,optimal: one name is needed, and this is a list; `equipoise compare --balancer` takes a list",
+    ),
     ("balance --sim 2 --balancer direct,optimal+refine", "--balancer direct,optimal: one name is needed"),
+    (
         "run --sim 2 --scheduler steal,rid",
         "--scheduler steal,rid: one name is needed, and this is a list; `equipoise run --compare` takes a list",
+    ),
+    (
         "run --sim 2 --scheduler sash,dss --workload costs",
         "--scheduler sash,dss: one name is needed, and this is a list; `equipoise run --compare`",
+    ),
     ("run --sim 2 --scheduler rid,hot", "--scheduler rid: options follow a colon, as in rid:hot"),
     ("balance --sim 2 --network mesh", "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)"),
     ("advise --loads 1,2 --task-seconds 1 --network mesh", "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)"),
     ("balance --sim 2 --loads @- --network -", "--network: standard input (-) can be read once, and --loads reads it already"),
     ("run --sim 2 --topology graph:- --network -", "--network: standard input (-) can be read once, and --topology reads it already"),
+    (
+        "balance --sim 2 --balancer refine:locality=0.05",
+        "--balancer refine:locality=0.05: it needs to know which tasks talk to each other: LBAF's data say it, or --communications FILE",
+    ),
+    ("compare --sim 2 --balancer none,refine:locality=0.05 --loads 1,2", "or --communications FILE"),
     ("balance --sim 4 --collectives mpi", "--collectives <WHOSE>': known are own, native and auto"),
     ("compare --sim 4 --collectives Own", "--collectives <WHOSE>': known are own, native and auto"),
     ("balance --sim 4 --weights-columns work", "--weights-columns work: only tasks of --tasks <SOURCE> have several weights"),

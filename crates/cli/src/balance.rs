@@ -12,7 +12,7 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -177,6 +177,7 @@ impl Request<'_> {
         };
         balancer.check_tasks(tasks.count())?;
         let tasks = settle::linked(world, tasks, self.arguments.rule.communications.as_deref())?;
+        check_links(&balancer, &tasks)?;
         let tasks = match capacity {
             Some(capacity) => tasks.within(capacity),
             None => tasks,

@@ -20,7 +20,9 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{
+    GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
+};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -219,6 +221,7 @@ impl Request<'_> {
         let cases = self.cases(world, nodes)?;
         for case in &cases {
             contenders.iter().try_for_each(|contender| contender.balancer.check_tasks(case.tasks.count()))?;
+            contenders.iter().try_for_each(|contender| check_links(&contender.balancer, &case.tasks))?;
         }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));

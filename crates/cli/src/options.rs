@@ -7,11 +7,12 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use equipoise::agreement::{self, Collectives, Used};
-use equipoise::balance::{self, Chosen};
+use equipoise::balance::{self, Chosen, Rule};
 use equipoise::names;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::tasks::Tasks;
 use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
 use super::terminal::{self, Output};
@@ -320,6 +321,20 @@ impl TaskOptions {
 /// Takes an argument that may name a file, whose name may be any bytes, as text; see [`names`].
 pub fn any_bytes() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|argument| names::text(&argument))
+}
+
+/// Refuses a balancer that goes by the communication between tasks where it is unknown.
+///
+/// # Errors
+/// Wrong usage that names the sources of it.
+pub fn check_links(balancer: &Chosen, tasks: &Tasks) -> Result<()> {
+    let goes_by_them = balancer.rule().is_some_and(Rule::by_links);
+    if !goes_by_them || tasks.has_links() || tasks.has_columns() {
+        return Ok(());
+    }
+    let name = &balancer.name;
+    let why = "it needs to know which tasks talk to each other: LBAF's data say it, or --communications FILE";
+    Err(Error::usage(format!("--balancer {name}: {why}")))
 }
 
 /// Refuses several options that would read standard input.

@@ -215,6 +215,16 @@ impl Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }
 
+    /// Returns true if it is known which tasks talk to each other.
+    pub fn has_links(&self) -> bool {
+        self.links.is_some()
+    }
+
+    /// Returns true if tasks have several weights.
+    pub fn has_columns(&self) -> bool {
+        self.columns.is_some()
+    }
+
     /// The same with these links in place of the source's.
     pub fn linked(self, links: Arc<[Link]>) -> Tasks {
         Tasks { links: Some(links), ..self }
