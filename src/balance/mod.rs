@@ -10,6 +10,7 @@ mod cwa;
 mod dem;
 mod diffusion;
 mod direct;
+mod entry;
 mod gathering;
 mod greedy;
 mod greedy_refine;
@@ -44,9 +45,10 @@ use std::rc::Rc;
 
 use log::debug;
 
+pub use self::entry::{Chosen, Entry, Facts};
 pub use self::ground::{Given, Rule};
 pub use self::parts::{from_parts, partition_file, read_partition};
-pub use self::registry::{Chosen, Entry, Facts, find, listed, without_places};
+pub use self::registry::{find, listed, without_places};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;

@@ -21,6 +21,7 @@ mod gradient;
 mod hierarchical;
 mod incremental;
 pub mod independent;
+mod kinds;
 mod neighbour;
 mod neighbourhood;
 mod options;
@@ -37,9 +38,10 @@ mod tree;
 
 pub use accounting::{Graph, NodeReport, RunResult, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
+pub use kinds::{find, listed, make};
 pub use options::Options;
 pub use policy::QueueOrder;
-pub use registry::{Chosen, Entry, Facts, Region, Scheduler, Units, find, listed, make};
+pub use registry::{Chosen, Entry, Facts, Region, Scheduler, Units};
 pub use runtime::execute;
 
 /// All schedulers, in the order in which they are shown.

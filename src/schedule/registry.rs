@@ -1,16 +1,16 @@
-//! The registry of schedulers: facts known before a run, and the construction from a specification.
+//! The registry of schedulers of tasks that spawn tasks: facts known before a run, and what a scheduler has to provide.
 
 use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{ALL, SIMPLEST_FIRST, independent};
+use super::{ALL, SIMPLEST_FIRST};
 use crate::balance;
 use crate::error::Result;
 use crate::node::Ticks;
 use crate::registry::{self, OnTopologies, Registered, Unsuitable};
-use crate::spec::{self, InvalidSpec, Options, Spec};
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::{Hosts, Kind, KnownNetwork, NodeId, Overlay, Placement, RankId, Topology};
 
 /// Every kind of topology, for schedulers that don't look at it.
@@ -81,32 +81,6 @@ pub struct Region {
     pub median: NodeId,
     /// The nodes that execute them, in ascending order.
     pub members: Vec<NodeId>,
-}
-
-/// The scheduler that `NAME[:key=value,..]` names.
-///
-/// # Errors
-/// If there is none of this name (the sentence lists all), it is for independent tasks, or its options are wrong.
-pub fn find(spec: &str) -> Result<Chosen> {
-    make(&Spec::parse(Facts::WHAT, spec)?)
-}
-
-/// The scheduler of a specification.
-///
-/// # Errors
-/// As [`find`].
-pub fn make(spec: &Spec) -> Result<Chosen> {
-    if registry::knows::<independent::Facts>(spec.name()) {
-        let known: Vec<_> = registry::names::<Facts>().collect();
-        let why = format!("is for independent tasks, not for tasks that spawn tasks; for these there are {}", known.join(", "));
-        return Err(Unsuitable::new(spec, why).into());
-    }
-    Ok(registry::make(spec)?)
-}
-
-/// The schedulers in a list `NAME[:key=value,..],NAME,..`, those of independent tasks among them.
-pub fn listed(list: &str) -> Vec<String> {
-    spec::items(list, |name| registry::knows::<Facts>(name) || registry::knows::<independent::Facts>(name))
 }
 
 impl Chosen {

@@ -295,7 +295,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     print(arguments, &points, &judged)?;
     if let Some(file) = record_file {
-        return file.write(|out| records.with(&judged).write(out));
+        return file.write(|out| records.with(judged.iter().map(|one| (one.claim, one.record()))).write(out));
     }
     match off {
         0 => Ok(()),

@@ -10,6 +10,7 @@
 //! tasks that spawn tasks are another [registry](super::ALL).
 
 pub mod chunk;
+pub(super) mod entry;
 pub mod executor;
 mod products;
 
@@ -20,14 +21,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use super::kinds::find_independent as find;
 pub use super::{INDEPENDENT as ALL, INDEPENDENT_SIMPLEST_FIRST as SIMPLEST_FIRST};
 use crate::error::Result;
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
-use crate::registry::{self, Registered, Unsuitable};
-use crate::spec::{InvalidSpec, Options, Spec};
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::{NodeId, RankId};
 pub use chunk::Chunk;
+pub use entry::{Chosen, Entry, Facts};
 pub use executor::Executor;
 
 /// A set of independent tasks, numbered from 0.
@@ -146,39 +148,6 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Option<IndependentResult>>
 pub trait Scheduler: Send + Sync {
     /// One node's part; every rank has one node.
     fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running;
-}
-
-/// A scheduler's place in the registry.
-pub type Entry = registry::Entry<Facts>;
-
-/// A scheduler that was chosen, ready to run.
-pub type Chosen = registry::Chosen<Facts>;
-
-/// Facts about a scheduler that are known before it runs.
-pub struct Facts {
-    /// Whether it uses costs before tasks are executed.
-    pub knows_costs: bool,
-}
-
-impl Registered for Facts {
-    type Made = Arc<dyn Scheduler>;
-    const WHAT: &'static str = "scheduler";
-    const ALL: &'static [&'static Entry] = ALL;
-    const SIMPLEST_FIRST: &'static [&'static str] = SIMPLEST_FIRST;
-}
-
-/// The scheduler that `NAME[:key=value,..]` names.
-///
-/// # Errors
-/// If there is none of this name for independent tasks (the sentence lists all), or its options are wrong.
-pub fn find(spec: &str) -> Result<Chosen> {
-    let spec = Spec::parse(Facts::WHAT, spec)?;
-    if registry::knows::<super::Facts>(spec.name()) {
-        let known: Vec<_> = registry::names::<Facts>().collect();
-        let why = format!("is for tasks that spawn tasks, not for independent ones; for these there are {}", known.join(", "));
-        return Err(Unsuitable::new(&spec, why).into());
-    }
-    Ok(registry::make(&spec)?)
 }
 
 /// Returns true if hosts have schedulers of their own (the option `clusters`).

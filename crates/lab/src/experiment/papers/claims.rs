@@ -1,37 +1,11 @@
 //! What a paper says, and whether it came out.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::evidence::{Decision, Mean};
-use super::{Item, Paper, Point, Points, Record, Records};
+use super::records::{Record, Records, Verdict};
+use super::{Item, Paper, Point, Points};
 use equipoise::error::Result;
-
-/// Whether a claim came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    Reproduced,
-    /// Under a reading that the paper does not state, which the claim names.
-    UnderReading,
-    NotReproduced,
-    /// The cases are too few to tell.
-    Undecided,
-}
-
-impl Verdict {
-    /// All.
-    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced, Verdict::Undecided];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::UnderReading => "reproduced under a stated reading",
-            Verdict::NotReproduced => "not reproduced",
-            Verdict::Undecided => "undecided",
-        }
-    }
-}
 
 /// A checkable sentence of a paper.
 pub struct Claim {
@@ -79,6 +53,13 @@ pub struct Judged {
     pub recorded: Option<Verdict>,
     /// Whether this verdict is recorded, or one that does not contradict it: fewer cases may leave open what more of them decide.
     pub as_recorded: bool,
+}
+
+impl Judged {
+    /// The record that says this of the claim.
+    pub fn record(&self) -> Record {
+        Record { verdict: self.verdict, ours: self.ours.clone(), cases: self.cases }
+    }
 }
 
 /// Judges the claims for which all is measured.

@@ -25,12 +25,12 @@ use std::thread;
 
 use serde::{Serialize, Serializer};
 
-pub use claims::{Claim, Finding, Judged, Verdict, judge};
+pub use claims::{Claim, Finding, Judged, judge};
 use equipoise::error::{Error, Result};
 use evidence::Mean;
 pub use kept::Kept;
 pub use real::Launcher;
-pub use records::{Record, Records};
+pub use records::{Record, Records, Verdict};
 
 /// One of the papers, or a figure of one's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -5,10 +5,36 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judged, Verdict};
 use equipoise::error::{Error, Result};
 
-/// What was found of one claim.
+/// Whether a claim came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Reproduced,
+    /// Under a reading that the paper does not state, which the claim names.
+    UnderReading,
+    NotReproduced,
+    /// The cases are too few to tell.
+    Undecided,
+}
+
+impl Verdict {
+    /// All.
+    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced, Verdict::Undecided];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::UnderReading => "reproduced under a stated reading",
+            Verdict::NotReproduced => "not reproduced",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+/// The result for one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -46,10 +72,8 @@ impl Records {
     }
 
     /// These records with what was found now.
-    pub fn with(mut self, judged: &[Judged]) -> Records {
-        for Judged { claim, verdict, ours, cases, .. } in judged {
-            self.0.insert((*claim).into(), Record { verdict: *verdict, ours: ours.clone(), cases: *cases });
-        }
+    pub fn with<'a>(mut self, found: impl IntoIterator<Item = (&'a str, Record)>) -> Records {
+        self.0.extend(found.into_iter().map(|(claim, record)| (claim.to_string(), record)));
         self
     }
 
