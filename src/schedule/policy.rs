@@ -53,6 +53,7 @@ pub enum QueueOrder {
 
 /// A node's place in the overlay; the same throughout a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Place {
     pub me: NodeId,
     /// Node to which roots are submitted; a real node.
@@ -65,6 +66,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// The place of node `me`, of which roots are submitted to `host`: `workers` is the number of tasks that a real node executes at a time, `unit` the
+    /// ticks in one unit of the workload's time.
+    pub fn new(me: NodeId, host: NodeId, overlay: Overlay, workers: u32, unit: Ticks) -> Place {
+        Place { me, host, overlay, workers, unit }
+    }
+
     /// Returns true if this node executes nothing.
     pub fn is_virtual(&self) -> bool {
         self.overlay.placement.is_virtual(self.me)
@@ -97,6 +104,7 @@ impl Place {
 
 /// The state of a node at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct View {
     pub now: Ticks,
     /// Number of tasks that wait for a worker, without tasks not placed yet and waiting parents.
@@ -108,6 +116,11 @@ pub struct View {
 }
 
 impl View {
+    /// The state at time `now` (ticks) of a node with this number of ready tasks, of running ones, and of tasks that it can execute at a time.
+    pub fn new(now: Ticks, ready: u32, running: u32, workers: u32) -> View {
+        View { now, ready, running, workers }
+    }
+
     /// The node's load: tasks that are ready or running.
     pub fn load(&self) -> u32 {
         self.ready + self.running
@@ -121,6 +134,7 @@ impl View {
 
 /// Something that a policy wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Action<M> {
     /// Execute a task here.
     Queue(ItemId),

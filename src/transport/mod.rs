@@ -184,6 +184,7 @@ pub enum Signal {
 
 /// An event of a node.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// A message has arrived.
     Message(Message),

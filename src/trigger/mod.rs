@@ -36,6 +36,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// A criterion for when to balance. See the [module](self) for definitions and sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Criterion {
     /// Never.
     Never,
@@ -81,6 +82,7 @@ pub enum Criterion {
 
 /// Times of a step over the ranks, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Step {
     /// Time of the slowest rank.
     pub max: f64,
@@ -112,6 +114,11 @@ pub struct Watch {
 }
 
 impl Step {
+    /// Times of a step: of the slowest rank, the mean over all, and of the fastest.
+    pub fn new(max: f64, mean: f64, min: f64) -> Step {
+        Step { max, mean, min }
+    }
+
     /// Time that the step loses by imbalance.
     pub fn lost(&self) -> f64 {
         self.max - self.mean

@@ -238,7 +238,7 @@ async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
             }
             Event::RankLost(rank) if rank == RankId::FIRST || !survives => return Err(Error::RankLost { rank }),
             Event::RankLost(rank) => seat.lead.as_mut().map_or(Ok(()), |lead| lead.lost(rank, now()))?,
-            Event::Timer { .. } | Event::Signal(_) => {}
+            _ => {}
         }
         if seat.lead.is_some() && now() - ticked >= TICK.as_secs_f64() {
             ticked = now();

@@ -17,6 +17,7 @@ use crate::transport::Ticks;
 /// Missing values are the default's. A measured network is shown by its name, which cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum Network {
     /// Every message takes one tick.
     Zero,

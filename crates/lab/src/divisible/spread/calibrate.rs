@@ -161,7 +161,7 @@ async fn pass(node: &Node, kernels: &dyn Kernels, bytes: Bytes) -> Result<Ticks>
                 };
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+            _ => {}
         }
     }
 }

@@ -99,7 +99,7 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
                 asking.push_back(from);
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+            _ => {}
         }
     }
     answers.sort_by_key(|(_, (range, _))| *range);
@@ -125,7 +125,7 @@ async fn follow(node: Node, origin: NodeId, kernels: &dyn Kernels) -> Result<()>
                     break (*finished.output.downcast::<Answer>().map_err(|_| foreign())?, finished.began, finished.ended);
                 }
                 Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-                Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+                _ => {}
             }
         };
         node.send::<Worked>(origin, NEXT, &((range, answer.map_err(Travelling::from)), began, ended));

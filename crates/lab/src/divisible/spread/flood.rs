@@ -182,7 +182,7 @@ impl Part {
             Event::Message(message) => Ok(Some(message)),
             Event::Finished { finished, .. } => self.computed(finished).map(|()| None),
             Event::RankLost(rank) => Err(Error::RankLost { rank }),
-            Event::Timer { .. } | Event::Signal(_) => Ok(None),
+            _ => Ok(None),
         }
     }
 

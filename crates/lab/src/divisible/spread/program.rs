@@ -130,7 +130,7 @@ impl Part {
                 Ok(None)
             }
             Event::RankLost(rank) => Err(Error::RankLost { rank }),
-            Event::Timer { .. } | Event::Signal(_) => Ok(None),
+            _ => Ok(None),
         }
     }
 }

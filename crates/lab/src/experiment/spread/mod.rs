@@ -249,7 +249,7 @@ async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
                 return Ok(*finished.output.downcast::<Result<Input>>().map_err(foreign)?);
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+            _ => {}
         }
     }
 }
