@@ -34,25 +34,50 @@ pub enum Error {
     Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.
     #[error("rank {rank} is lost")]
-    RankLost { rank: RankId },
+    RankLost {
+        /// The rank that died.
+        rank: RankId,
+    },
     /// No node made progress; the report lists which node waits for which.
     #[error("no progress: {report}")]
-    Stuck { report: String },
+    Stuck {
+        /// A line for each node: what it waits for, and since when.
+        report: String,
+    },
     /// The process was asked to end (see [`interrupt`](crate::transport::interrupt)), and gave up what it was doing.
     #[error("interrupted")]
     Interrupted,
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
-    Garbled { from: NodeId, what: String, why: String },
+    Garbled {
+        /// The node that sent it.
+        from: NodeId,
+        /// The message, by the name of its tag.
+        what: String,
+        /// Reason, as a clause that follows a colon.
+        why: String,
+    },
     /// A message between the carriers of two ranks could not be read, before its source node is known.
     #[error("a message {what} from rank {rank} could not be read: {why}")]
-    GarbledByRank { rank: RankId, what: String, why: String },
+    GarbledByRank {
+        /// The rank that sent it.
+        rank: RankId,
+        /// The message, in words.
+        what: String,
+        /// Reason, as a clause that follows a colon.
+        why: String,
+    },
     /// Tasks were lost, doubled or changed on the way.
     #[error("{0}")]
     Lost(String),
     /// MPI reported an error.
     #[error("MPI: {call} failed: {why}")]
-    Mpi { call: String, why: String },
+    Mpi {
+        /// Name of the function of MPI.
+        call: String,
+        /// MPI's own words for its error code.
+        why: String,
+    },
     /// Anything else that makes a run fail.
     #[error("{0}")]
     Failed(String),
@@ -126,14 +151,53 @@ impl Error {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Travelling {
-    Usage { subject: Option<String>, sentence: String },
-    RankLost { rank: RankId },
-    Stuck { report: String },
+    /// Wrong usage or an invalid input.
+    Usage {
+        /// Noun with which the sentence begins, if it is about something that was given.
+        subject: Option<String>,
+        /// The whole sentence.
+        sentence: String,
+    },
+    /// As [`Error::RankLost`].
+    RankLost {
+        /// The rank that died.
+        rank: RankId,
+    },
+    /// As [`Error::Stuck`].
+    Stuck {
+        /// A line for each node.
+        report: String,
+    },
+    /// As [`Error::Interrupted`].
     Interrupted,
-    Garbled { from: NodeId, what: String, why: String },
-    GarbledByRank { rank: RankId, what: String, why: String },
+    /// As [`Error::Garbled`].
+    Garbled {
+        /// The node that sent the message.
+        from: NodeId,
+        /// The message, by the name of its tag.
+        what: String,
+        /// Reason.
+        why: String,
+    },
+    /// As [`Error::GarbledByRank`].
+    GarbledByRank {
+        /// The rank that sent the message.
+        rank: RankId,
+        /// The message, in words.
+        what: String,
+        /// Reason.
+        why: String,
+    },
+    /// As [`Error::Lost`].
     Lost(String),
-    Mpi { call: String, why: String },
+    /// As [`Error::Mpi`].
+    Mpi {
+        /// Name of the function of MPI.
+        call: String,
+        /// MPI's own words for its error code.
+        why: String,
+    },
+    /// As [`Error::Failed`].
     Failed(String),
 }
 

@@ -45,18 +45,13 @@
 pub mod advice;
 pub mod assign;
 pub mod balance;
-#[allow(missing_docs)]
 pub mod error;
-#[allow(missing_docs)]
 pub mod guest;
 pub mod load;
 pub mod node;
 pub mod redistribute;
-#[allow(missing_docs)]
 pub mod registry;
-#[allow(missing_docs)]
 pub mod schedule;
-#[allow(missing_docs)]
 pub mod spec;
 pub mod topology;
 pub mod transport;

@@ -9,19 +9,33 @@ use crate::transport::wire;
 /// Identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
+    /// Opens the world.
     Open,
+    /// Closes the world.
     Close,
+    /// Makes a plan.
     Plan,
+    /// Makes a plan of given destinations.
     PlanFrom,
+    /// Moves items of one size.
     Move,
+    /// Moves items of several sizes.
     MoveVar,
+    /// Returns results of one size.
     Return,
+    /// Returns results of several sizes.
     ReturnVar,
+    /// Reports a step.
     Step,
+    /// Asks whether balancing pays.
     Advise,
+    /// Begins a loop.
     LoopBegin,
+    /// Ends a loop.
     LoopEnd,
+    /// Runs tasks.
     Run,
+    /// Exchanges bytes.
     Exchange,
 }
 

@@ -78,7 +78,9 @@ impl Graph {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NodeReport {
+    /// The node.
     pub node: NodeId,
+    /// Its rank.
     pub rank: RankId,
     /// Virtual nodes execute nothing.
     pub is_virtual: bool,
@@ -119,6 +121,7 @@ pub struct NodeReport {
     pub peak_waiting: u64,
     /// Messages to other ranks, with headers.
     pub messages: u64,
+    /// Bytes of these messages.
     pub bytes: u64,
     /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,
@@ -136,7 +139,9 @@ impl NodeReport {
 /// A task's name: the node where it was born, and a number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Name {
+    /// The node where it was born.
     pub born: NodeId,
+    /// Number among those born there.
     pub number: u64,
 }
 
@@ -154,6 +159,7 @@ pub struct Entry {
     pub at: Ticks,
     /// The task that it is about; `None` for messages of policies.
     pub task: Option<Name>,
+    /// The event.
     pub what: Happening,
 }
 
@@ -164,37 +170,49 @@ impl Entry {
     }
 }
 
+/// An event in the life of a task, or a message of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Happening {
     /// The task was executed for this number of ticks from `at` on (one line a slice).
     Executed {
+        /// Ticks of the execution.
         ticks: Ticks,
     },
-    /// It left for another node, or came from one.
+    /// It left for another node.
     Left {
+        /// The node that it left for.
         to: NodeId,
     },
+    /// It came from another node.
     Arrived {
+        /// The node that it left.
         from: NodeId,
     },
     /// It waits for its children.
     Waits {
+        /// Number of its children.
         children: u32,
     },
     /// Its children are answered.
     Resumed,
-    /// Its answer left for another node, or came from one.
+    /// Its answer left for another node.
     AnswerLeft {
+        /// The parent's node.
         to: NodeId,
     },
+    /// The answer of a child came from another node.
     AnswerArrived {
+        /// The child's node.
         from: NodeId,
     },
-    /// The policy sent a message to another node's, or received one.
+    /// The policy sent a message to another node's.
     Announced {
+        /// The node that it was sent to.
         to: NodeId,
     },
+    /// The policy received a message from another node's.
     Heard {
+        /// The node that sent it.
         from: NodeId,
     },
 }
@@ -203,7 +221,9 @@ pub enum Happening {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Summary {
+    /// Tasks that were executed.
     pub tasks: u64,
+    /// Parents that were resumed.
     pub joins: u64,
     /// Time that one worker, the fastest, would take: the sum of the tasks' needed times, unless it is
     /// [known better](Summary::with_sequential).
@@ -227,8 +247,11 @@ pub struct Summary {
     pub efficiency: f64,
     /// Gain over one worker relative to the largest gain that the bound allows: 1 at the bound, 0 without gain. `None` where no gain is possible.
     pub gain: Option<f64>,
+    /// Migrations of tasks from node to node.
     pub migrated: u64,
+    /// Messages between ranks.
     pub messages: u64,
+    /// Bytes of these messages, with headers.
     pub bytes: u64,
     /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,

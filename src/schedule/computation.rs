@@ -79,14 +79,26 @@ pub enum Yield<C: Computation> {
     /// The task's answer.
     Answer(C::Answer),
     /// The task waits for these, at this node, and is joined when all of them are answered.
-    Children { tasks: Vec<C::Task>, waiting: C::Waiting },
+    Children {
+        /// The children. Their answers come in the same order.
+        tasks: Vec<C::Task>,
+        /// State of the parent, which [`join`](Computation::join) gets back.
+        waiting: C::Waiting,
+    },
     /// The task's answer, and detached tasks: no parent waits for their answers, which are combined into the run's.
-    Detached { tasks: Vec<C::Task>, answer: C::Answer },
+    Detached {
+        /// The detached tasks.
+        tasks: Vec<C::Task>,
+        /// The answer of the task itself.
+        answer: C::Answer,
+    },
 }
 
 /// Result of a slice of a task.
 pub enum Slice<C: Computation> {
+    /// The task is not done: the rest of it.
     More(C::Task),
+    /// The task is done, with this result.
     Done(Yield<C>),
 }
 

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::load::{Cost, Costs, NEVER};
 use crate::spec::{InvalidSpec, Options};
 
+/// Its entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "dss",
     title: "distributed self-scheduling, one task at a time",

@@ -21,6 +21,7 @@ pub struct ItemId(pub u64);
 /// A task that must be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct New {
+    /// The task.
     pub item: ItemId,
     /// Number of its migrations.
     pub hops: u32,
@@ -30,15 +31,24 @@ pub struct New {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Submitted at the host, at the start or (`stream`) over time.
-    Root { stream: bool },
+    Root {
+        /// Whether it was submitted over time.
+        stream: bool,
+    },
     /// Spawned by a task that ended here.
     Spawned,
     /// Spawned by the join of a task that had waited here.
-    Joined { parent: ItemId },
+    Joined {
+        /// The task that had waited.
+        parent: ItemId,
+    },
     /// Split off a task that is being executed here.
     Split,
     /// Sent here.
-    Migrated { from: NodeId },
+    Migrated {
+        /// The node that sent it.
+        from: NodeId,
+    },
 }
 
 /// Order in which ready tasks are executed.
@@ -55,9 +65,11 @@ pub enum QueueOrder {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Place {
+    /// The node.
     pub me: NodeId,
     /// Node to which roots are submitted; a real node.
     pub host: NodeId,
+    /// The topology, and the ranks of its nodes.
     pub overlay: Overlay,
     /// Tasks that a real node executes at a time.
     pub workers: u32,
@@ -106,6 +118,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct View {
+    /// Time of the node's clock.
     pub now: Ticks,
     /// Number of tasks that wait for a worker, without tasks not placed yet and waiting parents.
     pub ready: u32,
@@ -139,26 +152,65 @@ pub enum Action<M> {
     /// Execute a task here.
     Queue(ItemId),
     /// Send a task to a node, whose policy places it. A migration is counted and charged; a root's way to its first node is not.
-    Send { item: ItemId, to: NodeId, migration: bool },
+    Send {
+        /// The task.
+        item: ItemId,
+        /// The node that gets it.
+        to: NodeId,
+        /// Whether it counts as a migration.
+        migration: bool,
+    },
     /// Write a number other than 0 on a task: it comes back with its answer ([`Policy::on_answer`]).
-    Label { item: ItemId, label: u32 },
+    Label {
+        /// The task.
+        item: ItemId,
+        /// The number.
+        label: u32,
+    },
     /// Send a message to the policy of another node.
-    Tell { to: NodeId, message: M },
+    Tell {
+        /// The other node.
+        to: NodeId,
+        /// The message.
+        message: M,
+    },
     /// Call [`Policy::on_timer`] at this time.
-    Timer { at: Ticks },
+    Timer {
+        /// Time of the node's clock.
+        at: Ticks,
+    },
     /// Give a node the oldest of the ready tasks that the workers here won't begin next, half of them (or less where more nodes wait); or part
     /// of a task that is being executed if it can be split. If there is nothing now, the request waits until there is.
-    Give { to: NodeId },
+    Give {
+        /// The node that gets them.
+        to: NodeId,
+    },
     /// The node needs nothing any more: forget its request.
-    Forget { to: NodeId },
+    Forget {
+        /// The node.
+        to: NodeId,
+    },
     /// Give a node part of the task that is being executed here, at its next pause; if it can't be split, send its policy this message instead.
-    Part { to: NodeId, otherwise: M },
+    Part {
+        /// The node that gets it.
+        to: NodeId,
+        /// Message to its policy if there is no part.
+        otherwise: M,
+    },
     /// Give a node this number of the ready tasks, the oldest first, or all if there are fewer.
-    Share { to: NodeId, most: u32 },
+    Share {
+        /// The node that gets them.
+        to: NodeId,
+        /// Maximum number of tasks.
+        most: u32,
+    },
     /// At the host only, and only when the one before has ended on all nodes: begin a system phase, in which the scheduler's
     /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. `kept` is the number of tasks that each node
     /// keeps: running tasks and, beyond those, ready ones. They are load that does not move.
-    Phase { kept: Vec<u32> },
+    Phase {
+        /// Number of tasks that each node keeps, by node.
+        kept: Vec<u32>,
+    },
 }
 
 impl<M> Action<M> {
@@ -314,16 +366,27 @@ pub trait Policy {
 /// Something that happened, for a policy of any type; see the methods of [`Policy`].
 #[derive(Debug)]
 pub enum Occurrence<'a> {
+    /// As [`Policy::start`].
     Start,
+    /// As [`Policy::on_new`].
     New(&'a [New], Origin),
+    /// As [`Policy::on_end`].
     End(ItemId, &'a [New]),
+    /// As [`Policy::on_message`].
     Message(&'a Message),
+    /// As [`Policy::on_idle`].
     Idle,
+    /// As [`Policy::on_timer`].
     Timer,
+    /// As [`Policy::on_change`].
     Change,
+    /// As [`Policy::on_answer`].
     Answer(u32),
+    /// As [`Policy::on_load`].
     Load(NodeId, u32),
+    /// As [`Policy::on_freeze`].
     Freeze,
+    /// As [`Policy::on_phase`].
     Phase(PhaseEnd),
 }
 

@@ -13,6 +13,7 @@ pub struct InvalidSpec {
     pub what: &'static str,
     /// The name before the colon.
     pub name: String,
+    /// The mistake.
     pub mistake: Mistake,
 }
 
@@ -20,33 +21,49 @@ pub struct InvalidSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
+    /// There is no entry of this name.
     UnknownName {
+        /// Names of all entries, in the order in which they are shown.
         known: Vec<String>,
     },
     /// Several known names where there must be one.
     SeveralNames,
     /// An option follows the name after a comma.
     MissingColon {
+        /// The text after the comma.
         option: String,
     },
+    /// An option is empty, as in `NAME:a=1,,b=2`.
     EmptyOption,
+    /// There is no option of this key.
     UnknownOption {
+        /// The key.
         key: String,
+        /// Keys of the options that there are.
         known: Vec<&'static str>,
     },
+    /// The value of an option is refused.
     WrongValue {
+        /// Its key.
         key: &'static str,
+        /// The value that was given.
         value: String,
+        /// Description of the values that it takes: `a whole number, 1 or more`.
         takes: String,
     },
+    /// An option that needs a value has none.
     MissingValue {
+        /// Its key.
         key: &'static str,
     },
+    /// An option is given twice.
     Twice {
+        /// Its key.
         key: &'static str,
     },
     /// Options that don't go together, or don't fit their use.
     Conflict {
+        /// Reason, as a clause that follows a colon.
         why: String,
     },
     /// An option is itself a specification with a mistake.

@@ -11,10 +11,14 @@ use crate::load::{Checksum, Segment};
 pub enum Chunk {
     /// A number of tasks from the first on, each `step` after the one before.
     Span {
+        /// Number of the first task.
         first: u64,
+        /// Number of tasks.
         count: u64,
+        /// Distance between the numbers of two tasks.
         step: u64,
     },
+    /// Tasks by their numbers.
     List(VecDeque<u64>),
 }
 

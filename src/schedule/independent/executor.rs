@@ -34,6 +34,7 @@ struct Piece {
 /// Result of a piece of work.
 #[derive(Clone, Debug)]
 pub struct Done {
+    /// The tasks that were executed.
     pub tasks: Chunk,
     /// Time that the worker took for them.
     pub took: Ticks,
@@ -63,6 +64,7 @@ pub struct Executor {
     inline: Option<Inline>,
     /// Time of recent tasks.
     recent: Option<Ticks>,
+    /// Statistics until now.
     pub figures: Figures,
 }
 

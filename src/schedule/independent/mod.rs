@@ -54,6 +54,7 @@ pub trait Independent: Send + Sync {
 /// Circumstances in which a task is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
+    /// The rank that executes it.
     pub rank: RankId,
     /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
@@ -71,14 +72,17 @@ pub struct Pace {
     pub by_model: bool,
     /// Time before a rank runs dry at which it fetches more tasks.
     pub ahead: Ticks,
+    /// Seed of all random numbers of the scheduler.
     pub seed: u64,
 }
 
 impl Pace {
+    /// Ticks that a cost takes, rounded down.
     pub fn ticks(&self, cost: Cost) -> Ticks {
         (u128::from(cost) * u128::from(self.cycle) / u128::from(CYCLE)).try_into().unwrap_or(Ticks::MAX)
     }
 
+    /// Cost that takes these ticks, rounded down.
     pub fn cost(&self, ticks: Ticks) -> Cost {
         (u128::from(ticks) * u128::from(CYCLE) / u128::from(self.cycle.max(1))).try_into().unwrap_or(Cost::MAX)
     }
@@ -88,11 +92,15 @@ impl Pace {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Figures {
+    /// The node.
     pub node: NodeId,
+    /// Its rank.
     pub rank: RankId,
-    /// Tasks that ended here, their values, and the sum over their numbers.
+    /// Tasks that ended here.
     pub tasks: u64,
+    /// Sum of their values, modulo 2^64.
     pub value: u64,
+    /// Checksum over their numbers.
     pub checksum: Checksum,
     /// Executing tasks.
     pub busy: Ticks,
@@ -108,7 +116,9 @@ pub struct Figures {
     pub products: u64,
     /// Number of tasks that another rank had to send, among `tasks`.
     pub migrated: u64,
+    /// Messages that it sent to other ranks.
     pub messages: u64,
+    /// Bytes of these messages, with headers.
     pub bytes: u64,
 }
 
@@ -118,6 +128,7 @@ pub struct Figures {
 pub struct Effort {
     /// Grants and phases: how often something was decided.
     pub decisions: u64,
+    /// Nodes of the search that were expanded.
     pub expansions: u64,
     /// Nodes of the search that were generated.
     pub generated: u64,
@@ -135,7 +146,9 @@ pub struct Effort {
 pub struct IndependentResult {
     /// In cycles.
     pub makespan: f64,
+    /// Statistics of each node, in ascending order.
     pub nodes: Vec<Figures>,
+    /// Cost of scheduling.
     pub effort: Effort,
     /// Products of tasks, besides their values, in order of the tasks.
     pub products: Vec<(usize, Bytes)>,

@@ -46,6 +46,7 @@ const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first
                        last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
                        estimates=0 (% by which they are wrong), clusters=none|hosts (a scheduler per host under a top one)";
 
+/// Its entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "sash",
     title: "self-adjusting scheduling for heterogeneous systems",

@@ -6,7 +6,9 @@ use crate::load::{CYCLE, Cost, Costs, NEVER};
 /// Reading of the paper's text, where it leaves something open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
+    /// Rule for nodes of equal cost.
     pub ties: Ties,
+    /// Rule for the node that is taken when the time is over.
     pub choice: Choice,
     /// Successors are this number of next tasks, on every worker.
     pub window: usize,
@@ -54,14 +56,18 @@ pub struct Plan {
     pub aside: Vec<usize>,
     /// Time until which there was nothing to schedule, so that no worker waited for a schedule.
     pub nothing_until: Cost,
+    /// Cost of scheduling so far.
     pub tally: Tally,
 }
 
 /// Cost of scheduling so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// Number of phases.
     pub phases: u64,
+    /// Nodes of the search that were expanded.
     pub expansions: u64,
+    /// Nodes of the search that were generated.
     pub nodes: u64,
     /// Time spent searching.
     pub search: Cost,
@@ -72,7 +78,9 @@ pub struct Tally {
 /// Result of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
+    /// Time at which the search ended.
     pub end: Cost,
+    /// The tasks that were assigned, in the order of the search.
     pub assignments: Vec<Assignment>,
 }
 

@@ -34,6 +34,7 @@ pub enum Choice {
 /// A task on a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
+    /// The row of the matrix.
     pub task: usize,
     /// The column of the matrix.
     pub worker: usize,

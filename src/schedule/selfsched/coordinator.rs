@@ -21,8 +21,11 @@ use crate::node::{Node, Tag, Ticks, TimerId};
 use crate::schedule::independent::{Chunk, Pace, chunk};
 use crate::topology::NodeId;
 
+/// Tag of grants to a rank.
 pub const GRANT: Tag = crate::node::tags::independent::GRANT;
+/// Tag of requests of a host's coordinator.
 pub const DEMAND: Tag = crate::node::tags::independent::DEMAND;
+/// Tag of grants to a host's coordinator.
 pub const SUPPLY: Tag = crate::node::tags::independent::SUPPLY;
 
 /// By the model messages take no time, but in the simulator they take a tick: requests of the same time are heard within this number of ticks.
@@ -31,8 +34,9 @@ const SAME_TIME: Ticks = 3;
 /// Tasks dealt to a rank, or to all ranks of a host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grant {
-    /// Tasks, and the number of requests that they answer; consecutive chunks are merged.
+    /// Tasks; consecutive chunks are merged.
     pub chunks: Vec<Chunk>,
+    /// Number of requests that they answer.
     pub answers: u64,
     /// Whether there is nothing left for the node that asked.
     pub ended: bool,
@@ -52,6 +56,7 @@ pub struct Demand {
 /// A client: a node that tasks are dealt to.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// The node.
     pub node: NodeId,
     /// The ranks for which it asks, as the dealer knows them.
     pub ranks: Vec<usize>,

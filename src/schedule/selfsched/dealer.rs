@@ -11,6 +11,7 @@ use crate::schedule::independent::{Chunk, chunk};
 /// Options of the distribution of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
+    /// The rule that sets the number of tasks.
     pub rule: Rule,
     /// The share of all tasks that is given before the beginning, in blocks.
     pub fixed: f64,
@@ -21,6 +22,7 @@ pub struct Terms {
 /// The answer to a request for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
+    /// These tasks.
     Chunk(Chunk),
     /// Nothing now; more comes, at this time if it is known.
     Later(Option<Cost>),

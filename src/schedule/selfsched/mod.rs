@@ -25,6 +25,7 @@ use crate::topology::RankId;
 /// Requests that a rank may have under way or granted, but not begun, unless the options say otherwise.
 const OUTSTANDING: u64 = 8;
 
+/// Its entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "selfsched",
     title: "self-scheduling with chunks by a rule",

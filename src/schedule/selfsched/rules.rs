@@ -31,36 +31,54 @@
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
+    /// `static`: N/p tasks for each rank before the beginning.
     Static,
+    /// `cyclic`: every p-th task, before the beginning.
     Cyclic,
+    /// `single`: N/p tasks.
     Single,
     /// One task at a time.
     Ss,
     /// This number.
     Fixed(u64),
+    /// `gss`: guided self-scheduling.
     Gss,
+    /// `fac2`: factoring.
     Fac2,
+    /// `tss`: trapezoid self-scheduling.
     Tss,
+    /// `wf`: weighted factoring.
     Wf,
+    /// `awf`: adaptive weighted factoring, as AWF-C.
     Awf,
+    /// `af`: adaptive factoring.
     Af,
     /// `overhead`: cost of an assignment, relative to the deviation of a task's time.
     Fsc {
+        /// The cost, no unit.
         overhead: f64,
     },
+    /// `mfsc`: modified fixed-size chunks.
     Mfsc,
+    /// `tfss`: trapezoid factoring self-scheduling.
     Tfss,
     /// `stages`: their number, at least 2.
     Fiss {
+        /// Number of stages.
         stages: u64,
     },
     /// `variation`: deviation over mean of a task's time; as it was measured, if it is not given.
     Tap {
+        /// Deviation over mean, no unit.
         variation: Option<f64>,
     },
+    /// `awf-b`: adaptive weighted factoring by rounds.
     AwfB,
+    /// `awf-c`: the same by chunks.
     AwfC,
+    /// `awf-d`: as `awf-b`, with the cost of assignments.
     AwfD,
+    /// `awf-e`: as `awf-c`, with the cost of assignments.
     AwfE,
 }
 
@@ -74,7 +92,9 @@ impl Rule {
 /// Rounding of quotients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
+    /// To the next whole number above.
     Up,
+    /// To the next whole number below.
     Down,
 }
 
@@ -97,9 +117,11 @@ impl Rounding {
 /// Measurements of a rank's tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
+    /// Number of tasks.
     pub tasks: u64,
-    /// Sum of their times, and of the squares.
+    /// Sum of their times.
     pub time: f64,
+    /// Sum of the squares of their times.
     pub squares: f64,
 }
 
