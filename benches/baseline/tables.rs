@@ -1,4 +1,4 @@
-//! What launches say, as lines that a file collects, and as the tables of docs/performance.md. The launch is the unit: a row is the median over
+//! Results of launches, as lines that a file collects, and as the tables of docs/performance.md. The launch is the unit: a row is the median over
 //! launches of the medians within them.
 
 use std::fmt;

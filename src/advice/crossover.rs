@@ -24,7 +24,7 @@ pub(super) struct Case<'a> {
     pub given: &'a [u64],
     /// The hottest that there are; the first one that pays counts.
     pub hottest: &'a [Vec<u64>],
-    /// What each balancer makes of the given loads.
+    /// Points of the balancers on the given loads.
     pub at_given: &'a [Point],
     /// The best of them.
     pub best: usize,

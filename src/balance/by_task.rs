@@ -137,19 +137,19 @@ impl Planned {
             assignment = problem.owners.to_vec();
         }
         let mut planned =
-            Planned { parts: vec![Vec::new(); held.len()], sources: Vec::new(), declined: slower, tasks: items.lots.len() as u64 };
+            Planned { parts: vec![Vec::new(); held.len()], sources: Vec::new(), declined: slower, tasks: items.ranges.len() as u64 };
         let mut sources = vec![BTreeSet::new(); held.len()];
-        for (lot, rank) in items.lots.iter().zip(&assignment) {
+        for (range, rank) in items.ranges.iter().zip(&assignment) {
             let dst = placement.real_node_of(RankId::new(*rank));
-            if dst == lot.node {
+            if dst == range.node {
                 continue;
             }
-            let parts = &mut planned.parts[lot.node as usize];
+            let parts = &mut planned.parts[range.node as usize];
             match parts.last_mut() {
-                Some((first, count, to)) if *to == dst && *first + *count == lot.at => *count += lot.count,
-                _ => parts.push((lot.at, lot.count, dst)),
+                Some((first, count, to)) if *to == dst && *first + *count == range.at => *count += range.count,
+                _ => parts.push((range.at, range.count, dst)),
             }
-            sources[dst as usize].insert(lot.node);
+            sources[dst as usize].insert(range.node);
         }
         planned.sources = sources.into_iter().map(|sources| sources.into_iter().collect()).collect();
         planned

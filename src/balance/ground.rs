@@ -106,7 +106,7 @@ impl Ground {
     fn of(phase: &Phase<'_>, items: Items) -> Ground {
         let placement = &phase.node.overlay().placement;
         let (shares, ranks) = (phase.shares, placement.ranks());
-        let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node).get()).collect();
+        let owners = items.ranges.iter().map(|range| placement.rank_of(range.node).get()).collect();
         let powers: Vec<u64> = RankId::all(ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
         let mut pinned = vec![0; ranks as usize];
         for (node, work) in (0..).zip(shares.pinned()) {
@@ -126,7 +126,7 @@ impl Ground {
         let (item_of, rank_of) = self.tasks(names, placement);
         let of = |column: &Column| {
             let weight = |task: &TaskId| column.weights.get(*task as usize).copied().unwrap_or(0);
-            let (mut weights, mut fixed) = (vec![0; self.items.lots.len()], vec![0; self.powers.len()]);
+            let (mut weights, mut fixed) = (vec![0; self.items.ranges.len()], vec![0; self.powers.len()]);
             item_of.iter().for_each(|(task, item)| weights[*item] = weight(task));
             rank_of.iter().for_each(|(task, rank)| fixed[rank.index()] += weight(task));
             (weights, fixed)
@@ -138,10 +138,10 @@ impl Ground {
     fn tasks(&self, names: &[Names], placement: &Placement) -> (BTreeMap<TaskId, usize>, BTreeMap<TaskId, RankId>) {
         let mut rank_of: BTreeMap<TaskId, RankId> = BTreeMap::new();
         let mut item_of: BTreeMap<TaskId, usize> = BTreeMap::new();
-        let mut lots = self.items.lots.iter().enumerate().peekable();
+        let mut ranges = self.items.ranges.iter().enumerate().peekable();
         for (node, names) in (0..).zip(names) {
             for (at, id) in (0..).zip(ids(&names.movable)) {
-                match lots.next_if(|(_, lot)| lot.node == node && lot.at == at) {
+                match ranges.next_if(|(_, range)| range.node == node && range.at == at) {
                     Some((item, _)) => drop(item_of.insert(id, item)),
                     None => drop(rank_of.insert(id, placement.rank_of(node))),
                 }
@@ -154,7 +154,7 @@ impl Ground {
     /// Communication of the items with each other, and with tasks that stay.
     pub fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
         let (item_of, rank_of) = self.tasks(names, &phase.node.overlay().placement);
-        let count = self.items.lots.len();
+        let count = self.items.ranges.len();
         let mut found = Neighbours { tasks: vec![Vec::new(); count], ranks: vec![Vec::new(); count] };
         for Link { ends: (a, b), bytes } in phase.shares.links().unwrap_or_default() {
             match (item_of.get(a), item_of.get(b)) {

@@ -16,13 +16,13 @@ pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Items {
     pub weights: Vec<u64>,
-    pub lots: Vec<Lot>,
+    pub ranges: Vec<TaskRange>,
     pub places: Vec<Place>,
 }
 
 /// Range of consecutive tasks of a node, as positions among its tasks that may move.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lot {
+pub(super) struct TaskRange {
     pub node: NodeId,
     pub at: u64,
     pub count: u64,
@@ -50,7 +50,7 @@ impl Items {
                     let count = if single || tasks <= u128::from(SINGLE_UP_TO) || !places.is_empty() { 1 } else { block(end - at) };
                     items.weights.push(weight * count);
                     items.places.extend(places.get(at as usize));
-                    items.lots.push(Lot { node, at, count });
+                    items.ranges.push(TaskRange { node, at, count });
                     at += count;
                 }
                 at = end;
@@ -88,11 +88,11 @@ mod tests {
         let held = [(vec![(3, 2), (0, 4), (5, 1)], Vec::new()), (Vec::new(), Vec::new()), (vec![(1, 1)], Vec::new())];
         let items = Items::of(&held, false);
         assert_eq!(items.weights, [3, 3, 5, 1]);
-        let lots: Vec<_> = items.lots.iter().map(|lot| (lot.node, lot.at, lot.count)).collect();
-        assert_eq!(lots, [(0, 0, 1), (0, 1, 1), (0, 6, 1), (2, 0, 1)]);
+        let ranges: Vec<_> = items.ranges.iter().map(|range| (range.node, range.at, range.count)).collect();
+        assert_eq!(ranges, [(0, 0, 1), (0, 1, 1), (0, 6, 1), (2, 0, 1)]);
         // 10^9 alike tasks on each node are some thousand items.
         let many = Items::of(&[(vec![(7, 1_000_000_000)], Vec::new()), (vec![(7, 1_000_000_000)], Vec::new())], false);
-        assert!(many.lots.len() < 4_000);
+        assert!(many.ranges.len() < 4_000);
         assert_eq!(many.weights.iter().sum::<u64>(), 14_000_000_000);
     }
 }

@@ -18,7 +18,7 @@
 //!
 //! Source: the rounds are those of dimension exchange (Cybenko 1989), with whole tasks.
 
-use super::items::{Items, Lot};
+use super::items::{Items, TaskRange};
 use super::{Balancer, Chosen, Phase, Quota, Running, Stage};
 use crate::assign::{self, Problem};
 use crate::error::Result;
@@ -109,8 +109,8 @@ async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
         node.charge(both.iter().map(|(rows, _)| rows.len() as u64).sum());
         let passes = shared(both, [low, high].map(|node| phase.powers().of(node)));
         phase.enter(Stage::Exchange);
-        let gives = |from: NodeId| passes.iter().filter(move |lot| (if lot.node == 0 { low } else { high }) == from);
-        let parts: Vec<(u64, u64, NodeId)> = gives(me).map(|lot| (lot.at, lot.count, partner)).collect();
+        let gives = |from: NodeId| passes.iter().filter(move |range| (if range.node == 0 { low } else { high }) == from);
+        let parts: Vec<(u64, u64, NodeId)> = gives(me).map(|range| (range.at, range.count, partner)).collect();
         phase.mover.deal_out(&parts).await;
         if gives(partner).next().is_some() {
             phase.mover.take_in_order(&[partner]).await?;
@@ -127,12 +127,12 @@ fn held(queue: &WorkQueue, of_guests: u64) -> Held {
 }
 
 /// Tasks that go from one rank to the other, as positions among the sender's own tasks (node 0 is the first rank, node 1 the second).
-fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<Lot> {
+fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<TaskRange> {
     let fixed = [first.1, second.1];
     let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())], false);
-    let owners: Vec<u32> = items.lots.iter().map(|lot| lot.node).collect();
+    let owners: Vec<u32> = items.ranges.iter().map(|range| range.node).collect();
     let assignment = assign::refine(&Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers });
-    items.lots.into_iter().zip(assignment).filter(|(lot, rank)| lot.node != *rank).map(|(lot, _)| lot).collect()
+    items.ranges.into_iter().zip(assignment).filter(|(range, rank)| range.node != *rank).map(|(range, _)| range).collect()
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
     fn two_ranks_share_what_they_hold() {
         let passes = shared([(vec![(5, 2)], 1), (vec![(4, 1), (2, 1)], 0)], [1, 1]);
         // 11 and 6: 5 for 2 makes 8 and 9.
-        assert_eq!(passes.iter().map(|lot| (lot.node, lot.at, lot.count)).collect::<Vec<_>>(), [(0, 0, 1), (1, 1, 1)]);
+        assert_eq!(passes.iter().map(|range| (range.node, range.at, range.count)).collect::<Vec<_>>(), [(0, 0, 1), (1, 1, 1)]);
         assert_eq!(shared([(vec![], 9), (vec![], 0)], [1, 1]), []);
         assert_eq!(shared([(vec![(3, 2)], 0), (vec![], 0)], [0, 1]).len(), 2, "without power nothing stays");
     }

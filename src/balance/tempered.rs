@@ -231,7 +231,7 @@ impl Sum {
     }
 }
 
-/// What a rank below the mean says of itself: how much it lacks, what it has, and its power.
+/// Announcement of a rank below the mean: how much it lacks, what it has, and its power.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Light {
     rank: NodeId,

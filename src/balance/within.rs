@@ -89,26 +89,26 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
     let placement = &phase.node.overlay().placement;
     let held: Vec<Held> = all.iter().map(|(held, ..)| held.clone()).collect();
     let ground = Ground::new(phase, &held, false);
-    let (problem, lots) = (ground.problem(), &ground.items.lots);
-    let mut bytes: Vec<u64> = Vec::with_capacity(lots.len() + capacity.len());
+    let (problem, ranges) = (ground.problem(), &ground.items.ranges);
+    let mut bytes: Vec<u64> = Vec::with_capacity(ranges.len() + capacity.len());
     let mut fixed_bytes = vec![0u64; capacity.len()];
-    let mut lots_of = lots.chunk_by(|a, b| a.node == b.node).peekable();
+    let mut ranges_of = ranges.chunk_by(|a, b| a.node == b.node).peekable();
     for (node, (_, rows, pinned)) in (0..).zip(all) {
         let total: u64 = rows.iter().map(|(bytes, count)| bytes * count).sum();
         let mut kept = total + pinned;
-        if let Some(lots) = lots_of.next_if(|lots| lots[0].node == node) {
+        if let Some(ranges) = ranges_of.next_if(|ranges| ranges[0].node == node) {
             let mut row = rows.iter();
             let (mut size, mut end, mut at) = (0, 0, 0);
-            for lot in lots {
+            for range in ranges {
                 let mut sum = 0;
-                while at < lot.at + lot.count {
+                while at < range.at + range.count {
                     if at == end {
                         let (bytes, count) = row.next().copied().unwrap_or((0, u64::MAX - end));
                         (size, end) = (bytes, end + count);
                     }
-                    // Tasks without work, which stay, lie between lots.
-                    let until = if at < lot.at { end.min(lot.at) } else { end.min(lot.at + lot.count) };
-                    sum += if at < lot.at { 0 } else { size * (until - at) };
+                    // Tasks without work, which stay, lie between ranges.
+                    let until = if at < range.at { end.min(range.at) } else { end.min(range.at + range.count) };
+                    sum += if at < range.at { 0 } else { size * (until - at) };
                     at = until;
                 }
                 bytes.push(sum);
@@ -119,7 +119,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
     }
 
     // The fixed work of a rank is one more task of it.
-    let movable: Vec<usize> = (0..lots.len()).collect();
+    let movable: Vec<usize> = (0..ranges.len()).collect();
     let ranks = 0..capacity.len() as u32;
     let weights: Vec<f64> = problem.weights.iter().chain(problem.fixed).map(|work| *work as f64).collect();
     let owners: Vec<u32> = problem.owners.iter().copied().chain(ranks.clone()).collect();
@@ -130,7 +130,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
         let rooms = Rooms { weights: &weights, owners: &owners, bytes: &bytes, movable: &movable, powers: &powers, capacity };
         assignment = capacity::keep(&rooms, &assignment)?;
     }
-    let slowest = |assignment: &[u32]| problem.slowest(&problem.loads(&assignment[..lots.len()]));
+    let slowest = |assignment: &[u32]| problem.slowest(&problem.loads(&assignment[..ranges.len()]));
     let declined = !phase.shares.are_plain() && slowest(&assignment) > slowest(&owners) && capacity::are_kept(&owners, &bytes, capacity);
     if declined {
         assignment.clone_from(&owners);
@@ -140,22 +140,22 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
     for number in 1..=numbers.iter().copied().max().unwrap_or(0) {
         let mut round = Round { parts: vec![Vec::new(); all.len()], sources: vec![BTreeSet::new(); all.len()] };
         let (mut node, mut gone) = (NodeId::MAX, 0);
-        for ((lot, rank), in_round) in lots.iter().zip(&assignment).zip(&numbers) {
-            if lot.node != node {
-                (node, gone) = (lot.node, 0);
+        for ((range, rank), in_round) in ranges.iter().zip(&assignment).zip(&numbers) {
+            if range.node != node {
+                (node, gone) = (range.node, 0);
             }
             if *in_round == number {
                 // A virtual node's tasks stay on its rank unless they leave that.
                 let dst = placement.real_node_of(RankId::new(*rank));
-                round.parts[node as usize].push((lot.at - gone, lot.count, dst));
+                round.parts[node as usize].push((range.at - gone, range.count, dst));
                 round.sources[dst as usize].insert(node);
             } else if *in_round > 0 && *in_round < number {
-                gone += lot.count;
+                gone += range.count;
             }
         }
         rounds.push(round);
     }
-    Ok(Planned { rounds, declined, tasks: lots.len() as u64 })
+    Ok(Planned { rounds, declined, tasks: ranges.len() as u64 })
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub(super) struct State {
     pub buffers: Buffers,
 }
 
-/// What steps and moves took so far.
+/// Times of steps and moves so far.
 pub(super) struct Measured {
     /// Seconds that balancing took since the last report, and before.
     pub spent: f64,

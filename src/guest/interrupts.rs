@@ -1,4 +1,4 @@
-//! What is asked while a call waits.
+//! Questions that are asked while a call waits.
 
 use std::time::Instant;
 

@@ -16,7 +16,7 @@ pub struct Occupancy {
     pub after: Vec<u64>,
 }
 
-/// What one rank holds.
+/// Bytes that one rank holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holding {

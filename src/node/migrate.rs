@@ -12,7 +12,7 @@ use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
 use crate::load::{Segment, TaskBatch, TaskId, Transfer, WorkQueue};
 use crate::topology::NodeId;
-use crate::transport::{Freight, buffer, wire};
+use crate::transport::{OutgoingBody, buffer, wire};
 
 const TASKS: Tag = crate::node::tags::mover::TASKS;
 const BACK: Tag = crate::node::tags::mover::BACK;
@@ -102,7 +102,7 @@ impl<'a> Mover<'a> {
             }
         }
         match encode(&(self.step, said), &batch) {
-            Ok(freight) => self.node.send_tasks(dst, tag, freight, batch.len()),
+            Ok(outgoing) => self.node.send_tasks(dst, tag, outgoing, batch.len()),
             Err(why) => self.node.fail(why),
         }
     }
@@ -268,7 +268,7 @@ pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// Encodes the balancer's own data, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each),
 /// and all payloads in order.
-fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<Freight> {
+fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<OutgoingBody> {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;
     let mut table = Vec::with_capacity(64);
@@ -286,7 +286,7 @@ fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<Freight> {
     wire::write_number(rows, &mut out);
     out.extend_from_slice(&table);
     if !more {
-        return Ok(Freight { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() });
+        return Ok(OutgoingBody { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() });
     }
     for segment in batch.segments() {
         out.extend_from_slice(segment.payload());
@@ -339,7 +339,7 @@ mod tests {
     use crate::load::Task;
 
     fn encoded<T: Serialize>(said: &T, batch: &TaskBatch) -> Bytes {
-        encode(said, batch).and_then(Freight::into_body).unwrap().into()
+        encode(said, batch).and_then(OutgoingBody::into_body).unwrap().into()
     }
 
     fn batch() -> TaskBatch {
@@ -372,9 +372,9 @@ mod tests {
     fn the_payloads_of_a_single_row_are_not_copied() {
         let payload = Bytes::from(vec![7u8; 400]);
         let row = Segment::row(5, 100, 1, payload.clone()).unwrap();
-        let freight = encode(&(), &[Segment::range(1, 3), row].into_iter().collect()).unwrap();
-        assert_eq!(freight.rest.as_ptr(), payload.as_ptr());
-        assert_eq!(decode::<()>(&freight.into_body().unwrap().into()).unwrap().1.len(), 103);
+        let outgoing = encode(&(), &[Segment::range(1, 3), row].into_iter().collect()).unwrap();
+        assert_eq!(outgoing.rest.as_ptr(), payload.as_ptr());
+        assert_eq!(decode::<()>(&outgoing.into_body().unwrap().into()).unwrap().1.len(), 103);
     }
 
     #[test]

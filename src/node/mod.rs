@@ -41,7 +41,7 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
-use crate::transport::{Body, Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
+use crate::transport::{Body, Envelope, Interest, Job, OutgoingBody, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::{Gathered, Group};
 pub use concurrent::Either;
@@ -177,20 +177,20 @@ impl Node {
     }
 
     /// Sends bytes that hold this number of tasks. Returns at once. If there is no node `to`, the run ends with an error.
-    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Freight>, tasks: u64) {
+    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<OutgoingBody>, tasks: u64) {
         let nodes = self.overlay().placement.nodes();
         if to >= nodes {
             let me = self.me();
             self.fail(Error::Failed(format!("node {me} sends '{}' to node {to}, but the nodes are 0 to {}", tag.name(), nodes - 1)));
             return;
         }
-        let (envelope, freight) = (Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks }, body.into());
+        let (envelope, outgoing) = (Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks }, body.into());
         // Moves of tasks and what policies say are what a scheduler decided; all else is every message.
         let level = if tasks > 0 || tag == tags::schedule::POLICY { Level::Debug } else { Level::Trace };
         if log_enabled!(level) {
-            log!(level, "{self} sends '{}' to node {to} ({}): {} bytes, {tasks} tasks", tag.name(), self.scope, freight.len());
+            log!(level, "{self} sends '{}' to node {to} ({}): {} bytes, {tasks} tasks", tag.name(), self.scope, outgoing.len());
         }
-        self.port.send(envelope, freight);
+        self.port.send(envelope, outgoing);
     }
 
     /// The run cannot go on, because of something that this node could not do: it ends with this error.

@@ -80,14 +80,14 @@ impl Body {
 /// The body of a message to be sent, in two parts. The second part of a long message is sent from where it lies, without a copy; its receiver
 /// sees one body.
 #[derive(Clone, Debug)]
-pub struct Freight {
+pub struct OutgoingBody {
     /// The first part; the whole body of most messages.
     pub front: Body,
     /// Empty in most messages.
     pub rest: Bytes,
 }
 
-impl Freight {
+impl OutgoingBody {
     /// Number of bytes of both parts.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -124,9 +124,9 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>> {
     }
 }
 
-impl<T: Into<Body>> From<T> for Freight {
-    fn from(body: T) -> Freight {
-        Freight { front: body.into(), rest: Bytes::new() }
+impl<T: Into<Body>> From<T> for OutgoingBody {
+    fn from(body: T) -> OutgoingBody {
+        OutgoingBody { front: body.into(), rest: Bytes::new() }
     }
 }
 

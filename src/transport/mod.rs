@@ -47,7 +47,7 @@ use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub(crate) use body::buffer;
 pub(crate) use body::row;
-pub use body::{Body, Freight};
+pub use body::{Body, OutgoingBody};
 use native::{Collected, Collective, CollectiveId};
 use shelf::Shelf;
 pub(crate) use work::Job;
@@ -264,7 +264,7 @@ pub(crate) trait Transport {
     fn charge(&self, ticks: Ticks);
 
     /// Sends without waiting (promises 1 to 3). `envelope.src` is this node.
-    fn send(&self, envelope: Envelope, freight: Freight);
+    fn send(&self, envelope: Envelope, outgoing: OutgoingBody);
 
     /// The run cannot go on, because of something that the node itself could not do: it ends with this error.
     fn fail(&self, why: Error);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::native::{Collected, Collective, CollectiveId};
 use super::shelf::Shelf;
 use super::tape::MessageTrace;
-use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
+use super::{Envelope, Event, Interest, Job, OutgoingBody, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 
@@ -102,14 +102,14 @@ impl Transport for Recorder {
         self.inner.fail(why);
     }
 
-    fn send(&self, mut envelope: Envelope, freight: Freight) {
+    fn send(&self, mut envelope: Envelope, outgoing: OutgoingBody) {
         let overlay = self.inner.overlay();
         let placement = &overlay.placement;
         let (from, to) = (placement.rank_of(envelope.src), placement.rank_of(envelope.dst));
         envelope.chain = self.heard.get();
         if from != to {
             envelope.chain += 1;
-            self.count(envelope.dst, freight.len() as u64, envelope.chain);
+            self.count(envelope.dst, outgoing.len() as u64, envelope.chain);
         }
         let mut counts = self.counts.get();
         if envelope.tasks > 0 {
@@ -118,8 +118,8 @@ impl Transport for Recorder {
             counts.task_hops = counts.task_hops.saturating_add(u128::from(envelope.tasks) * u128::from(hops));
         }
         self.counts.set(counts);
-        self.note(true, &envelope, freight.len());
-        self.inner.send(envelope, freight);
+        self.note(true, &envelope, outgoing.len());
+        self.inner.send(envelope, outgoing);
     }
 
     fn poll_event(&self, interest: &Interest) -> Poll<Event> {

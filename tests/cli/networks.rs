@@ -269,7 +269,7 @@ fn advice_turns_at_its_crossovers() {
     assert_eq!((only["balancer"].as_str(), only["choices"].as_array().unwrap().len()), (Some("twa"), 1));
 }
 
-/// What `compare --powers 2,2,1,1` gains on such ranks is what `advise` says of their file.
+/// The gain of `compare --powers 2,2,1,1` on such ranks is that of `advise` for their file.
 #[test]
 fn advice_goes_by_the_ranks_speeds() {
     let network = toml(

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use equipoise::node::{Event, Node, Tag};
-use equipoise::transport::Freight;
+use equipoise::transport::OutgoingBody;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use rand::RngExt;
@@ -48,8 +48,8 @@ async fn order(node: Node) -> Result<()> {
             let mut front = Bytes::from(pattern(me * 4 + step, number, sizes()));
             // In two parts, the first of any length.
             let rest = front.split_off(sizes().min(front.len()));
-            let freight = Freight { front: front.into(), rest };
-            node.send_tasks(to, if step == 1 { DATA } else { OTHER }, freight, number);
+            let outgoing = OutgoingBody { front: front.into(), rest };
+            node.send_tasks(to, if step == 1 { DATA } else { OTHER }, outgoing, number);
         }
     }
     for (step, tag) in [(1, DATA), (2, OTHER)] {

@@ -292,7 +292,7 @@ async fn expecting(node: Node) -> Result<()> {
     node.everyone().barrier(&node).await
 }
 
-/// What a workload's plain program is to the other ranks: nothing else happens for longer than the watchdog waits, its grace included.
+/// A workload's plain program as the other ranks see it: nothing else happens for longer than the watchdog waits, its grace included.
 fn plain_program() {
     let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));

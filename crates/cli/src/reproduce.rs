@@ -157,7 +157,7 @@ impl Arguments {
         }
     }
 
-    /// What starts real ranks, if they are asked for.
+    /// Launcher of real ranks, if they are asked for.
     fn launcher(&self) -> Result<Option<Arc<Launcher>>> {
         if !self.on_ranks {
             return Ok(None);

@@ -97,7 +97,7 @@ impl SlotsGiven {
         }
     }
 
-    /// What all ranks of a host have of something.
+    /// Sum of something over the ranks of a host.
     fn in_all(&self, all: u32, ranks: u32) -> u64 {
         u64::from(all) * if self.by_host { 1 } else { u64::from(ranks.max(1)) }
     }
@@ -141,7 +141,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// What both have.
+    /// Minimum of both, part by part.
     pub fn least(self, other: Capacity) -> Capacity {
         let cpus = self.cpus.into_iter().chain(other.cpus).min();
         let mem = self.mem.into_iter().chain(other.mem).min();

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Time between two readings of another job's file.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What is known of another job.
+/// Knowledge about another job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// It may be dead: since it was first looked at, its heartbeat has not changed.
@@ -53,7 +53,7 @@ enum Sign<'a> {
     Text(&'a [u8]),
 }
 
-/// What was seen of another job until now.
+/// Observations of another job until now.
 #[derive(Debug)]
 struct Sight {
     life: Life,

@@ -247,7 +247,7 @@ fn blocks_of_dead_jobs_are_taken_over() {
     assert_eq!((last.status(), last.lead.counts.done, last.ran.len()), (0, 1000, 980));
 }
 
-/// What the job that ends has not begun another one runs: its blocks are not done.
+/// Blocks that the ending job has not begun are run by another one: they are not done.
 #[test]
 fn what_a_job_leaves_another_runs() {
     let lines = (1..=1000).map(|seq| format!("t{seq}\n")).collect::<String>();

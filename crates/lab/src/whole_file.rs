@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 pub struct WholeFile {
     /// As it was asked for.
     path: PathBuf,
-    /// What it leads to, if it is a symbolic link.
+    /// Target, if it is a symbolic link.
     target: PathBuf,
     state: State,
 }
@@ -27,7 +27,7 @@ enum State {
     Ended,
 }
 
-/// What is left of a file that could not be completed.
+/// State of a file that could not be completed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Remains {
     /// A file under another name.

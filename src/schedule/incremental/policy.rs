@@ -54,7 +54,7 @@ pub(super) struct Incremental {
     host: Option<RoundControl>,
 }
 
-/// What is known of requests for a phase, from one phase to the next.
+/// Knowledge about requests for a phase, from one phase to the next.
 #[derive(Default)]
 struct Requests {
     /// Whether a request went up from here in this round, or would add nothing to the last summary.
@@ -65,7 +65,7 @@ struct Requests {
     idle_below: usize,
 }
 
-/// What a node tells in the summary of a round.
+/// Summary of a round that a node sends.
 #[derive(Default)]
 struct Account {
     /// The last phase, if it has not been told of.

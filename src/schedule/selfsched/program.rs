@@ -130,7 +130,7 @@ struct Requests {
     chunk: u64,
 }
 
-/// What is known of the nodes that report here.
+/// Knowledge about the nodes that report here.
 #[derive(Default)]
 struct Reports {
     /// Number of those that have finished.

@@ -1,4 +1,4 @@
-//! What a node is among the coordinators.
+//! Role of a node among the coordinators.
 
 use super::coordinator::Coordinator;
 use crate::topology::NodeId;

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
 use crate::transport::interrupt::Interrupt;
 use crate::transport::work::since;
-use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
+use crate::transport::{Envelope, Event, Finished, Message, OutgoingBody, Signal, Ticks, wire};
 
 /// Maximum number of messages that one poll of the network takes, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
@@ -172,13 +172,13 @@ impl State {
     }
 
     /// Sends a message of the present run.
-    pub fn send(&mut self, envelope: Envelope, freight: Freight) {
+    pub fn send(&mut self, envelope: Envelope, outgoing: OutgoingBody) {
         let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) else { return };
         if envelope.is_progress() {
             self.progress = true;
         }
         if let Some(local_node) = run.place_of(envelope.dst) {
-            match freight.into_body() {
+            match outgoing.into_body() {
                 Ok(body) => {
                     run.push(local_node, Event::Message(Message { envelope, body }));
                 }
@@ -196,7 +196,7 @@ impl State {
         }
         run.sent[to.index()] += 1;
         let Some(links) = &self.links else { return };
-        if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
+        if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, outgoing) {
             self.failure.get_or_insert(why);
         }
     }

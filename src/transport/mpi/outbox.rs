@@ -8,7 +8,7 @@ use super::ffi::{Comm, Outgoing};
 use super::sends::Sends;
 use crate::error::Result;
 use crate::topology::RankId;
-use crate::transport::{Envelope, Freight, wire};
+use crate::transport::{Envelope, OutgoingBody, wire};
 
 /// A message in one piece.
 pub(super) const WHOLE: i32 = 1;
@@ -52,19 +52,19 @@ impl Outbox {
     }
 
     /// Sends a message to another rank.
-    pub fn send(&mut self, comm: &Comm, bulk: &Comm, to: RankId, envelope: &Envelope, freight: Freight) -> Result<()> {
+    pub fn send(&mut self, comm: &Comm, bulk: &Comm, to: RankId, envelope: &Envelope, outgoing: OutgoingBody) -> Result<()> {
         let mut head = self.spare.pop().unwrap_or_default();
-        wire::write_header(envelope, freight.len() as u64, &mut head);
-        if freight.len() <= self.inline_limit {
-            head.extend_from_slice(&freight.front);
-            head.extend_from_slice(&freight.rest);
+        wire::write_header(envelope, outgoing.len() as u64, &mut head);
+        if outgoing.len() <= self.inline_limit {
+            head.extend_from_slice(&outgoing.front);
+            head.extend_from_slice(&outgoing.rest);
             return self.start(comm, to, WHOLE, Outgoing::Own(head));
         }
-        let mut rest = if !freight.rest.is_empty() && freight.front.len() <= self.inline_limit {
-            head.extend_from_slice(&freight.front);
-            freight.rest
+        let mut rest = if !outgoing.rest.is_empty() && outgoing.front.len() <= self.inline_limit {
+            head.extend_from_slice(&outgoing.front);
+            outgoing.rest
         } else {
-            freight.into_body()?.into()
+            outgoing.into_body()?.into()
         };
         self.start(comm, to, LONG, Outgoing::Own(head))?;
         while !rest.is_empty() {

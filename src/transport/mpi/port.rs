@@ -9,7 +9,7 @@ use super::workers::Owner;
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::native::{Collected, Collective, CollectiveId};
-use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId, used_after_its_run, work};
+use crate::transport::{Envelope, Event, Interest, Job, OutgoingBody, Scope, Ticks, TimerId, Transport, WorkId, used_after_its_run, work};
 
 /// A node's port. Using it after its run has ended is a bug of the program, and panics.
 pub(super) struct MpiPort {
@@ -58,10 +58,10 @@ impl Transport for MpiPort {
 
     fn charge(&self, _: Ticks) {}
 
-    fn send(&self, envelope: Envelope, freight: Freight) {
+    fn send(&self, envelope: Envelope, outgoing: OutgoingBody) {
         let mut state = self.carrier.state.borrow_mut();
         if self.run_in(&mut state).is_some() {
-            state.send(envelope, freight);
+            state.send(envelope, outgoing);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 use crate::transport::shelf::Shelf;
 use crate::transport::used_after_its_run;
-use crate::transport::{Envelope, Event, Freight, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
+use crate::transport::{Envelope, Event, Interest, Job, Message, OutgoingBody, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
     pub node: NodeId,
@@ -77,9 +77,9 @@ impl Transport for SimPort {
         });
     }
 
-    fn send(&self, envelope: Envelope, freight: Freight) {
+    fn send(&self, envelope: Envelope, outgoing: OutgoingBody) {
         debug_assert_eq!(envelope.src, self.node);
-        self.with((), |state, _| match freight.into_body() {
+        self.with((), |state, _| match outgoing.into_body() {
             Ok(body) => state.send(&self.shared.overlay, Message { envelope, body }),
             Err(why) => {
                 state.failure.get_or_insert(why);

@@ -68,7 +68,7 @@ fn what_may_be_tried_again_is_left_when_the_job_ends() {
     assert_eq!(place.records("j")[&1][0][15], "2");
 }
 
-/// What a task leaves behind writes into no other task's output.
+/// Processes that a task leaves behind write into no other task's output.
 #[test]
 fn late_outputs_are_nobodys() {
     let place = Place::new();

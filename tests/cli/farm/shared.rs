@@ -37,7 +37,7 @@ fn list(tasks: u32, seconds: f64) -> String {
     (1..=tasks).map(|n| format!("sh -c 'sleep {seconds}; echo {n} >>ran'\n")).collect()
 }
 
-/// What a job that ends while another begins has done is not done again.
+/// Tasks that a job which ends while another begins has done are not done again.
 #[test]
 fn records_are_read_after_a_job_has_joined() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! What the worker pool uses of `std::thread`. Loom's own `unpark` also wakes a thread that waits for something else, which then fails; here a
+//! The part of `std::thread` that the worker pool uses. Loom's own `unpark` also wakes a thread that waits for something else, which then fails; here a
 //! thread is parked on a lock and a condition of its own, as in std: a token that `unpark` leaves is taken by the next `park`.
 
 use loom::sync::{Arc, Condvar, Mutex};

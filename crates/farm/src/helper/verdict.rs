@@ -1,4 +1,4 @@
-//! What an attempt is that has ended, where the end of the job may have ended it.
+//! Verdict on an attempt that has ended, where the end of the job may have ended it.
 //!
 //! At the end of an allocation a batch system may send its signal to all processes: to the tasks, to their helper and to the rank, in any order. A
 //! task that fails of that has not failed by itself; it is left for another job. Of a task that fails before anything else is known it cannot be said
@@ -18,7 +18,7 @@ const DOUBT: Duration = Duration::from_secs(2);
 /// Time within which a signal that has reached a task reaches its helper.
 const BRIEF: Duration = Duration::from_millis(100);
 
-/// What is known about the end of the job.
+/// Facts about the end of the job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ending {
     /// The rank has said that no more tasks are started.
@@ -34,7 +34,7 @@ impl Ending {
     }
 }
 
-/// What an attempt is.
+/// Verdict on an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Is(State),

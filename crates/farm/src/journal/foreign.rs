@@ -130,7 +130,7 @@ mod tests {
     use crate::list::{Entry, List, Origin};
     use crate::task::State;
 
-    /// What becomes of the commands of a list after a log.
+    /// Verdicts on the commands of a list after a log.
     fn judged(format: Format, list: &str, log: &str) -> Vec<Verdict> {
         let folder = tempfile::tempdir().unwrap();
         let (path, file) = (folder.path().join("log"), folder.path().join("list"));

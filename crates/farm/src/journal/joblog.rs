@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::task::State;
 
-    /// What a log is after a job has written a record.
+    /// Text of a log after a job has written a record.
     fn after(before: &str, goes_on: bool, is_shared: bool) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), before).unwrap();

@@ -42,7 +42,7 @@ pub struct ByLine<'a> {
     pub index: Option<u64>,
     /// The number that the other program gave the command. Two numbers at one place cannot be told apart.
     pub id: Option<u64>,
-    /// What the command may have been; nothing if the log does not say it.
+    /// Texts that the command may have had; nothing if the log does not say it.
     pub texts: [Option<std::borrow::Cow<'a, [u8]>>; 2],
     /// Seconds since 1970; 0 if it is not known.
     pub start: f64,

@@ -132,7 +132,7 @@ pub fn read_parallel(line: &[u8]) -> Option<Record> {
     Some(Record { command, ..begin(&columns)? })
 }
 
-/// What the columns that both have say.
+/// Record of the columns that both have.
 fn begin(columns: &[&[u8]]) -> Option<Record> {
     let seconds = |column| number::<f64>(column).filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
     let (exit, signal) = (number(columns[6])?, number(columns[7])?);

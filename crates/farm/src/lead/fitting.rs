@@ -11,7 +11,7 @@ use crate::list::Entry;
 use crate::settings::Settings;
 use crate::task::Task;
 
-/// What each rank has, where the hosts of ranks have these names.
+/// Capacity of each rank, where the hosts of ranks have these names.
 pub fn capacities(settings: &Settings, host_of_rank: &[String]) -> Vec<Capacity> {
     let mut ranks_on: HashMap<&str, u32> = HashMap::new();
     // The place of each rank among those of its host.
@@ -52,7 +52,7 @@ impl Lead {
         left.iter().for_each(|(task, _)| self.leave(task.seq));
     }
 
-    /// What every rank has.
+    /// Capacity that every rank has.
     pub(super) fn least(&self) -> Capacity {
         self.ranks.iter().map(|rank| rank.capacity).reduce(Capacity::least).unwrap_or_default()
     }

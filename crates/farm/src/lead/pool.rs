@@ -43,7 +43,7 @@ impl Numbers {
 /// A task with the number of attempts that it had in earlier jobs.
 pub type Ready = (Task, u32);
 
-/// What became of a task that was added.
+/// State of a task that was added.
 #[derive(Debug, PartialEq)]
 pub enum Added {
     Kept,

@@ -186,7 +186,7 @@ impl GraphStream {
         records.into_iter().next().ok_or_else(|| Error::Failed(format!("{scheduler}: nothing was recorded")))
     }
 
-    /// What was drawn for the graphs that count: by how much the time since the last arrival and the graph's total time are above their means, in these.
+    /// Random draws for the graphs that count: by how much the time since the last arrival and the graph's total time are above their means, in these.
     pub fn draws(&self, seed: u64) -> impl Iterator<Item = [f64; 2]> {
         let graphs = u64::from(self.graphs);
         let warm_up = graphs::usual_warm_up(self.utilisation, graphs);

@@ -1,4 +1,4 @@
-//! What a balancing phase is worth: whether it should be carried out at all, and the figure by which phases on the same tasks are compared.
+//! Worth of a balancing phase: whether it should be carried out at all, and the figure by which phases on the same tasks are compared.
 //!
 //! | tasks | a phase is worth it if | the better of two phases |
 //! |---|---|---|

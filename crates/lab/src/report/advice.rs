@@ -165,7 +165,7 @@ fn when(records: &[&CompareRecord]) -> String {
     others.into_iter().chain(known).collect::<Vec<_>>().join("; ")
 }
 
-/// What a phase achieves, where that is more than that it pays from some length of tasks.
+/// Result of a phase, where that is more than that it pays from some length of tasks.
 pub(super) fn result(record: &CompareRecord) -> Option<String> {
     let imbalance = || format!("from {} to {}", ratio(record.imbalance_before), ratio(record.imbalance_after));
     let time = || duration_us(record.ms_median * 1e3);

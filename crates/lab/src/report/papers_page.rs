@@ -147,7 +147,7 @@ fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&
     Some(Timed { title, says, svg: plot::svg(&plot) })
 }
 
-/// What measures an item again.
+/// Command that measures an item again.
 fn command(paper: Paper, item: Item, effort: Effort, seed: u64) -> String {
     let effort = match effort {
         Effort::Quick => String::new(),
@@ -172,7 +172,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What only helps to judge a claim has another unit, and no curve.
+    /// Points that only help to judge a claim have another unit, and no curve.
     #[test]
     fn helpers_are_judged_and_not_drawn() {
         for (paper, item, drawn) in

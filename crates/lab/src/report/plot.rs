@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// What is drawn of a curve with its tooltip: the class of its line, and its mark as seen from the mark's place.
+    /// Look of a curve with its tooltip: the class of its line, and its mark as seen from the mark's place.
     fn look(drawn: &str, name: &str) -> (Option<String>, String) {
         let group = drawn.split(&format!("<title>{name}</title>")).nth(1).unwrap().split("</g>").next().unwrap();
         let line = group.split("class=\"curve ").nth(1).map(|rest| rest.split('"').next().unwrap().to_string());

@@ -9,7 +9,7 @@ use crate::experiment::papers::{Item, Point};
 #[derive(Debug)]
 pub struct PrintedRow {
     pub item: Item,
-    /// What they are, and of which places.
+    /// Their meaning, and their places.
     pub what: String,
     pub paper: String,
     pub ours: String,

@@ -86,7 +86,7 @@ fn fastest(network: &Measured, host: HostId, between: &MeasuredLink) -> u64 {
     others.map(link).min().unwrap_or(between.per_byte)
 }
 
-/// What the network has and a platform can't say.
+/// Properties of the network that a platform can't express.
 fn missing(network: &Measured) -> Vec<String> {
     let mut all = Vec::new();
     let links = [("within hosts", Some(&network.within)), ("between hosts", network.between.as_ref())];

@@ -1,4 +1,4 @@
-//! What was measured in runs of independent tasks, checked, and what is known of the tasks beforehand.
+//! Measurements of runs of independent tasks, checked, and facts about the tasks that are known beforehand.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a paper says, and whether it came out.
+//! Claims of a paper, and whether they came out.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ pub struct Claim {
     pub id: &'static str,
     /// Where the paper says it.
     pub place: &'static str,
-    /// What is measured to judge it. All of them are needed.
+    /// Items that are measured to judge it. All of them are needed.
     pub items: &'static [Item],
-    /// What the paper says, in our words.
+    /// The paper's statement, in our words.
     pub says: &'static str,
     /// The number that it gives; empty if it gives none.
     pub number: &'static str,
@@ -26,7 +26,7 @@ pub struct Claim {
     pub judge: fn(&Points) -> Option<Finding>,
 }
 
-/// What the points say to a claim.
+/// Result of the points for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     pub holds: Decision,
@@ -115,7 +115,7 @@ impl Claim {
 }
 
 impl Finding {
-    /// What the numbers of some points say.
+    /// The finding with the numbers of some points.
     pub(super) fn new(holds: Decision, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
         let cases = points.iter().map(|point| point.cases).min()?;
         Some(Finding { holds, ours: ours.into(), cases })

@@ -85,7 +85,7 @@ fn falls_of_layers(points: &Points) -> Option<(bool, Vec<f64>)> {
     (!factors.is_empty()).then_some((falls, factors))
 }
 
-/// What two numbers say, in words.
+/// Finding from two numbers, in words.
 fn found(holds: bool, ours: String) -> Option<Finding> {
     Some(Finding { holds: Decision::of(holds), ours, cases: 1 })
 }

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, DiscreteCDF, Hypergeometric, StudentsT
 /// The probability with which all tests of a family together are wrong if nothing differs.
 pub const LEVEL: f64 = 0.05;
 
-/// What measurements say to a statement. With ever more cases it becomes yes or no.
+/// Judgement of measurements on a statement. With ever more cases it becomes yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Yes,

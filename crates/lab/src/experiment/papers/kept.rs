@@ -58,7 +58,7 @@ struct KeptValue {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What tells this build from all others: a hash of the program's file.
+/// Identity of this build: a hash of the program's file.
 fn build() -> std::io::Result<String> {
     let mut hash = blake3::Hasher::new();
     hash.update_reader(File::open(env::current_exe()?)?)?;
@@ -110,7 +110,7 @@ impl Kept {
         Ok(Kept { path: path.into(), build, ignored, done, file: Mutex::new(file) })
     }
 
-    /// What of the file is not used, and why; `None` if all of it is.
+    /// Remark on the part of the file that is not used, and why; `None` if all of it is.
     pub fn remark(&self) -> Option<String> {
         let points = match self.ignored {
             0 => return None,
@@ -126,7 +126,7 @@ impl Kept {
         self.done.contains_key(job)
     }
 
-    /// What it measured.
+    /// Values that a job measured.
     pub(super) fn find(&self, job: &str) -> Option<Vec<Value>> {
         self.done.get(job)?.iter().map(KeptValue::value).collect()
     }

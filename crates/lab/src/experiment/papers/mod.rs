@@ -76,7 +76,7 @@ impl Paper {
         Paper::ALL.into_iter().find(|paper| paper.name() == text || paper.number() == text)
     }
 
-    /// What is measured and judged of it.
+    /// Its jobs and claims.
     pub fn study(self) -> Study {
         match self {
             Paper::Hierarchical => hierarchical::study(),
@@ -184,7 +184,7 @@ impl Serialize for Item {
     }
 }
 
-/// What is measured and judged of one paper.
+/// Jobs and claims of one paper.
 pub struct Study {
     pub jobs: Vec<Job>,
     pub claims: Vec<Claim>,
@@ -208,7 +208,7 @@ pub struct Job {
     pub x: f64,
     /// Random cases: quick, full. Equal where nothing is random.
     cases: [u32; 2],
-    /// What its seed is made of instead of the name, where several jobs are to have the same random cases.
+    /// Source of its seed instead of the name, where several jobs are to have the same random cases.
     stream: Option<String>,
     measure: Box<dyn Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync>,
 }
@@ -235,7 +235,7 @@ impl Job {
     }
 }
 
-/// What a job measured on one curve.
+/// Values that a job measured on one curve.
 #[derive(Clone, Debug)]
 pub struct Value {
     curve: String,
@@ -355,7 +355,7 @@ impl Measuring<'_> {
         jobs.iter().filter(|job| self.kept.is_none_or(|kept| !kept.has(&self.name(paper, job)))).count()
     }
 
-    /// What a job measures, or has measured before.
+    /// Values that a job measures, or has measured before.
     fn of(&self, paper: Paper, job: &Job) -> (Result<Vec<Value>>, bool) {
         let name = self.name(paper, job);
         if let Some(values) = self.kept.and_then(|kept| kept.find(&name)) {

@@ -50,7 +50,7 @@ impl OwnFigure {
 /// Random cases of a point where the file does not say.
 const CASES: u32 = 20;
 
-/// What is measured: its name, what it is, and whether of a phase (a balancer) or of a run (a scheduler).
+/// Quantities that are measured: the name, its meaning, and whether of a phase (a balancer) or of a run (a scheduler).
 const MEASURES: [(&str, &str, Kind); 11] = [
     ("cost", "task-hops above the fewest, over these", Kind::Phase),
     ("locality", "tasks moved above the fewest, over these", Kind::Phase),
@@ -225,7 +225,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands for the contents of the files that a specification names, so that a changed file is another point.
+/// Digests of the files that a specification names, so that a changed file is another point.
 fn contents(spec: &str) -> Vec<String> {
     let hash =
         |path: &str| text::read(Path::new(path)).ok().map(|held| format!("/{}", &blake3::hash(held.as_bytes()).to_hex().as_str()[..16]));

@@ -48,7 +48,7 @@ const CROSSOVERS: [[f64; 3]; 6] = [
     [3.0457, 2.8701, 0.11591],
 ];
 
-/// What the paper prints where ours are times of another machine.
+/// Printed values of the paper where ours are times of another machine.
 pub(super) fn printed(item: Item, curve: &str, nodes: f64) -> Option<f64> {
     let column = match (item, curve) {
         (Item::Table(6), "d = 1") => 0,

@@ -1,4 +1,4 @@
-//! What of the papers' figures is measured on real ranks: this program started under `mpirun` on 2, 4, 8 and 16 of them, with `--output json`.
+//! Figures of the papers on real ranks, where these can be measured: this program started under `mpirun` on 2, 4, 8 and 16 of them, with `--output json`.
 //!
 //! These points are measured one after the other, when all simulated ones are there, so that nothing else takes the cores. No claim is judged by them:
 //! times of real ranks don't repeat, and few machines have a core for each of 16.
@@ -149,7 +149,7 @@ struct Ran {
     makespans: Vec<f64>,
 }
 
-/// What `divide` writes of a distribution in layers.
+/// Output of `divide` for a distribution in layers.
 #[derive(Deserialize)]
 struct Divided {
     layers: Divisions,
@@ -162,7 +162,7 @@ struct Divisions {
 }
 
 impl Paper {
-    /// What of it can be measured on real ranks.
+    /// Its jobs that can be measured on real ranks.
     pub fn on_ranks(self, launcher: &Arc<Launcher>) -> Vec<Job> {
         match self {
             Paper::Divisible => divisible(launcher),

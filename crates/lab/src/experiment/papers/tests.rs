@@ -150,7 +150,7 @@ fn points_of(paper: Paper, item: Item, values: &[(&str, f64, Mean)]) -> Points {
     measure(paper, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap()
 }
 
-/// What points say to a claim.
+/// Decision of points on a claim.
 fn decision(paper: Paper, claim: &str, points: &Points) -> Decision {
     let claim = paper.study().claims.into_iter().find(|one| one.id == claim).unwrap();
     (claim.judge)(points).unwrap().holds

@@ -202,7 +202,7 @@ fn locality(dimension: u32, mean: u64, name: &str, seed: u64, cases: u32) -> Res
     Ok(Mean::of(&samples).map(|mean| Value::new(name, mean)).into_iter().collect())
 }
 
-/// What helps to judge whether DEM's costs are more than twice CWA's.
+/// Curve that helps to judge whether DEM's costs are more than twice CWA's.
 const LESS_TWICE: &str = "dem less twice cwa";
 
 /// Task-hops above the fewest, in parts of these: of DEM and of CWA over the cases that DEM balances, of CWA over all, and how much DEM's are above

@@ -1,6 +1,6 @@
 //! The links of a probed network: within hosts, between hosts, the pairs of hosts that differ, and whether the ranks of a host share a port.
 //!
-//! What is between hosts is that of most pairs of hosts, not a mean of pairs that differ. Where its model has every time to the tick, as in
+//! The link between hosts is that of most pairs of hosts, not a mean of pairs that differ. Where its model has every time to the tick, as in
 //! simulation, every difference of a pair counts; otherwise one by a factor.
 
 use std::collections::BTreeMap;

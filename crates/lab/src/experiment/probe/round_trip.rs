@@ -46,7 +46,7 @@ fn spec() -> ProbeSpec {
     ProbeSpec { reductions: Vec::new(), ..ProbeSpec::full(6, 1_000_000) }
 }
 
-/// What a probe of the network finds, after its file was written and read.
+/// Network that a probe finds, after its file was written and read.
 fn probed(given: &Measured) -> Measured {
     let (ranks, model) = simulated(given.clone());
     let record = found(ranks, model, &spec());

@@ -160,7 +160,7 @@ fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()
     Ok(())
 }
 
-/// What is wrong with a file of zstd, in words that need no knowledge of the library.
+/// Error about a file of zstd, in words that need no knowledge of the library.
 fn damaged(why: &FrameDecoderError, otherwise: &str) -> io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(why);
     while let Some(now) = cause {

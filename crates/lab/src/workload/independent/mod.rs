@@ -160,7 +160,7 @@ impl Make {
         self.maker(*setting)()
     }
 
-    /// What makes the [`problem`](Make::problem), on any thread: it may take as long as all tasks together.
+    /// Maker of the [`problem`](Make::problem), for any thread: it may take as long as all tasks together.
     pub fn maker(&self, setting: Setting) -> impl FnOnce() -> Result<Problem> + Send + 'static {
         let (make, name) = (self.make.clone(), self.name.clone());
         move || {

@@ -27,7 +27,7 @@ const LINES: u32 = 45_000;
 /// Dimensions of the figures' executed points.
 const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=4;
 
-/// What an execution came to.
+/// Result of an execution.
 #[derive(Clone, Debug)]
 struct Executed {
     speedup: f64,

@@ -1,4 +1,4 @@
-//! What Ahmad, Ghafoor and Fox 1994 say, judged.
+//! Claims of Ahmad, Ghafoor and Fox 1994, judged.
 
 use super::super::claims::{Claim, Finding, against, numbers};
 use super::super::evidence::{Decision, Mean, all_above, all_below, any_above, difference, paired};
@@ -10,11 +10,11 @@ const CLAIM: Claim = Claim { id: "", place: "section 6.1", items: &[], says: "",
 
 const AGE: &str = "neighbours announce their loads every half unit of time";
 
-/// What a substantially shorter response is, in parts of the other one: the paper gives no number, and means the same by the word wherever it has it.
+/// Ratio of a substantially shorter response to the other one: the paper gives no number, and means the same by the word wherever it has it.
 const SUBSTANTIALLY: f64 = 0.8;
 /// [`SUBSTANTIALLY`] as a reading.
 const BY_A_FIFTH: &str = "neighbours announce their loads every half unit of time; substantially: by a fifth at least";
-/// What a marginally, or slightly, shorter response is: longer than this many times the shorter one it is more.
+/// Maximum ratio to a marginally, or slightly, shorter response: one that is longer by more than this is more than slightly longer.
 const SLIGHTLY: f64 = 1.1;
 
 pub(super) fn all() -> Vec<Claim> {
@@ -35,7 +35,7 @@ fn gaps(lower: &[&Point], upper: &[&Point]) -> Vec<(Mean, f64)> {
     lower.iter().zip(upper).map(|(lower, upper)| (difference(&upper.mean, &lower.mean), 0.0)).collect()
 }
 
-/// What both strategies of a figure have at one place; the last part of their curves' names is given.
+/// Values of both strategies of a figure at one place; the last part of their curves' names is given.
 struct Both<'a> {
     hierarchical: &'a Point,
     distributed: &'a Point,

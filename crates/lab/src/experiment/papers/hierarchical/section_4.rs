@@ -1,4 +1,4 @@
-//! What section 4.3 says of regions, distances and migrations, counted in traces of several streams.
+//! Section 4.3 on regions, distances and migrations, counted in traces of several streams.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Way {
     ran: Option<NodeId>,
 }
 
-/// What was counted in one stream.
+/// Counts of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counts {
     /// Mean of the tasks that are no roots, from where the parent ran to where the task did.

@@ -14,7 +14,7 @@ use equipoise::transport::sim::{Model, Network};
 use equipoise::transport::world::World;
 use equipoise::{balance, judge, schedule};
 
-/// What is measured: a phase of a balancer, or a run under a scheduler.
+/// Kind of measurement: a phase of a balancer, or a run under a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Phase,
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What of a curve is wrong.
+/// Wrong key of a curve.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
     Who,

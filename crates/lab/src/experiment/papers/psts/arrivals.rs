@@ -52,7 +52,7 @@ pub(super) struct Arrivals {
     powers: Vec<u64>,
 }
 
-/// What became of a stream.
+/// Result of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Course {
     /// Mean time from arrival to end.

@@ -1,4 +1,4 @@
-//! What Savvas and Kechadi 2004 say, judged.
+//! Claims of Savvas and Kechadi 2004, judged.
 
 use super::super::claims::{Claim, Finding, against, agreeing, numbers, short};
 use super::super::evidence::{Decision, Mean, all_above, all_below, difference};

@@ -1,4 +1,4 @@
-//! What Hamidzadeh, Lilja and Atif 1995 say, judged.
+//! Claims of Hamidzadeh, Lilja and Atif 1995, judged.
 
 use super::super::claims::{Claim, Finding, against, number, short};
 use super::super::evidence::{Decision, LEVEL, all_above, all_below};

@@ -1,4 +1,4 @@
-//! What Wu 1997 says, judged.
+//! Claims of Wu 1997, judged.
 
 use super::super::claims::{Claim, Finding, against, agreeing, numbers};
 use super::super::evidence::{Decision, Mean, all_above, all_below, difference};

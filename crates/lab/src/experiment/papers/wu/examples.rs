@@ -117,7 +117,7 @@ impl Moved {
         Ok(Moved { loads: signed(example.loads), finals: signed(&finals), transfers: plan.transfers })
     }
 
-    /// What went from one node to another, less what came back.
+    /// Load that went from one node to another, less the load that came back.
     fn flow(&self, from: usize, to: usize) -> i64 {
         let sum = |src: usize, dst: usize| -> i64 {
             self.transfers.iter().filter(|one| (one.src as usize, one.dst as usize) == (src, dst)).map(|one| one.tasks as i64).sum()

@@ -131,7 +131,7 @@ impl Stream {
     }
 }
 
-/// What is drawn for the graphs of a stream, one after the other, from its seed: the time since the last arrival, in mean such times, and the graph's
+/// Random draws for the graphs of a stream, one after the other, from its seed: the time since the last arrival, in mean such times, and the graph's
 /// total time, in units. Both are exponential with mean 1, and the same under every scheduler.
 pub struct Draws {
     arrivals: ChaCha8Rng,
