@@ -21,21 +21,23 @@
 //! programs); a network that was not measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is the probability that the
 //! true cost is on the same side of the gain as the predicted one.
 
+mod candidates;
 mod crossover;
+mod one_phase;
 
 use std::rc::Rc;
 
-use bytes::Bytes;
 use serde::Serialize;
 
 use crate::balance::{self, Chosen};
 use crate::error::{Error, Result};
-use crate::load::{Powers, Quota, Segment, Shares, TaskId, WorkQueue};
+use crate::load::{Powers, Quota};
 use crate::node::{HEADER_BYTES, Ticks};
-use crate::phase::{self, Setting};
-use crate::topology::{Hosts, Overlay, PlacementRule};
+use crate::topology::{Hosts, Topology};
 use crate::transport::sim::{Model, Network, Speed};
 use crate::transport::world::World;
+use candidates::Candidate;
+pub use one_phase::{OnePhase, phase_of};
 
 /// Within this factor gain and cost are about even.
 const ABOUT_EVEN: f64 = 1.25;
@@ -83,6 +85,9 @@ pub struct Question {
     pub hosts: Option<Hosts>,
     /// The balancers to choose from, `NAME[:key=value,..]`; empty for all.
     pub balancers: Vec<String>,
+    /// The topology of all of them, where those that can't run on it are left out. `None`: each balancer's own; for a tree walk on several hosts also
+    /// the tree of the hosts; and up to 64 ranks, where the balancer's own has virtual nodes, also the first of its kinds that needs none.
+    pub topology: Option<Topology>,
     /// Seed of the simulation.
     pub seed: u64,
 }
@@ -95,7 +100,7 @@ pub struct Advice {
     pub pays: bool,
     /// The balancer that leaves most of the gain, or loses least.
     pub balancer: String,
-    /// Its topology.
+    /// Its topology, as `--topology` takes it.
     pub topology: String,
     /// Seconds of a step before and after.
     pub before_seconds: f64,
@@ -156,6 +161,7 @@ impl Question {
             speeds,
             hosts: None,
             balancers: Vec::new(),
+            topology: None,
             seed: 1,
         }
     }
@@ -175,10 +181,11 @@ impl Question {
         let mut refused = None;
         for name in names {
             let chosen = Rc::new(balance::find(&name)?);
-            let topology = chosen.entry.topology_on(&self.world(ranks).network());
-            match chosen.entry.objection(&topology) {
-                Some(objection) => refused = refused.or(Some(objection)),
-                None => judged.push(self.judge(chosen, ranks)?),
+            for candidate in candidates::of(chosen.entry, self.topology.as_ref(), &self.world(ranks).network()) {
+                match chosen.entry.objection(&candidate.topology) {
+                    Some(objection) => refused = refused.or(Some(objection)),
+                    None => judged.push(self.judge(chosen.clone(), candidate, ranks)?),
+                }
             }
         }
         let at_stake = judged.iter().map(|judged| judged.gain.abs().max(judged.cost)).fold(0.0, f64::max);
@@ -218,11 +225,10 @@ impl Question {
         Ok(ranks)
     }
 
-    fn judge(&self, chosen: Rc<Chosen>, ranks: u32) -> Result<Judged> {
-        let (loads, cost) = self.predict(&chosen, ranks, &self.loads)?;
+    fn judge(&self, chosen: Rc<Chosen>, on: Candidate, ranks: u32) -> Result<Judged> {
+        let (loads, cost) = self.predict(&chosen, &on.topology, ranks, &self.loads)?;
         let (before, after) = (self.step(&self.loads), self.step(&loads));
-        let topology = chosen.entry.topology_on(&self.world(ranks).network()).name();
-        Ok(Judged { gain: (before - after) * self.steps as f64, cost, after, chosen, topology })
+        Ok(Judged { gain: (before - after) * self.steps as f64, cost, after, chosen, on })
     }
 
     /// Seconds of a step with these loads: those of the slowest rank.
@@ -246,8 +252,28 @@ impl Question {
     }
 
     /// Loads by rank after a balancer's phase, and the seconds that it takes.
-    fn predict(&self, chosen: &Rc<Chosen>, ranks: u32, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
-        phase_of(&mut self.world(ranks), chosen, loads, &self.powers(), self.payload, self.seed)
+    fn predict(&self, chosen: &Rc<Chosen>, topology: &Topology, ranks: u32, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
+        phase_of(&mut self.world(ranks), &self.phase(chosen, topology, loads))
+    }
+
+    /// The phase that advice on this question is about.
+    ///
+    /// # Errors
+    /// If the advice is on another one.
+    #[doc(hidden)]
+    pub fn advised(&self, advice: &Advice) -> Result<OnePhase> {
+        let hosts = self.world(self.loads.len() as u32).hosts();
+        let topology = match &self.topology {
+            Some(topology) => topology.clone(),
+            None => candidates::named(&advice.topology, &hosts)?,
+        };
+        Ok(self.phase(&Rc::new(balance::find(&advice.balancer)?), &topology, &self.loads))
+    }
+
+    /// The phase of a balancer on some loads.
+    fn phase(&self, chosen: &Rc<Chosen>, topology: &Topology, loads: &[u64]) -> OnePhase {
+        let (chosen, topology) = (chosen.clone(), topology.clone());
+        OnePhase { chosen, topology, loads: loads.to_vec(), powers: self.powers(), payload: self.payload, seed: self.seed }
     }
 
     /// The ranks, simulated.
@@ -269,7 +295,7 @@ impl Question {
         Ok(Advice {
             pays: pays(gain, cost),
             balancer: best.chosen.name.clone(),
-            topology: best.topology.clone(),
+            topology: best.on.name.clone(),
             before_seconds: before,
             after_seconds: best.after,
             gain_seconds: gain,
@@ -286,7 +312,7 @@ impl Question {
                 .iter()
                 .map(|judged| Choice {
                     balancer: judged.chosen.name.clone(),
-                    topology: judged.topology.clone(),
+                    topology: judged.on.name.clone(),
                     gain_seconds: judged.gain,
                     cost_seconds: judged.cost,
                 })
@@ -319,7 +345,7 @@ impl Question {
         let at_given: Vec<_> = all.iter().map(|judged| crossover::Point { imbalance, net: judged.net() }).collect();
         let case = crossover::Case { even: &even, given: &self.loads, hottest: &hottest, at_given: &at_given, best };
         crossover::least_imbalance(&case, |balancer, loads| {
-            let (after, cost) = self.predict(&all[balancer].chosen, ranks, loads)?;
+            let (after, cost) = self.predict(&all[balancer].chosen, &all[balancer].on.topology, ranks, loads)?;
             let gain = (self.step(loads) - self.step(&after)) * self.steps as f64;
             Ok(crossover::Point { imbalance: self.imbalance(loads), net: gain - cost })
         })
@@ -332,7 +358,7 @@ impl Question {
             Network::Zero => 2,
             Network::Switched(link) | Network::Hops(link) => link.passage(request).saturating_add(link.passage(task)),
             Network::Measured(measured) => {
-                let link = measured.between.unwrap_or(measured.within);
+                let link = measured.farthest();
                 link.passage(request).saturating_add(link.passage(task))
             }
         }
@@ -350,7 +376,7 @@ impl Question {
 /// A balancer, with its phase predicted.
 struct Judged {
     chosen: Rc<Chosen>,
-    topology: String,
+    on: Candidate,
     gain: f64,
     cost: f64,
     /// Seconds of a step afterwards.
@@ -389,49 +415,6 @@ fn certainty(margin: f64, error: f64) -> f64 {
     }
     let deviations = margin.ln().abs() / error.ln_1p().max(1e-9);
     1.0 / (1.0 + (-1.702 * deviations).exp())
-}
-
-/// Loads by rank after a balancer's phase in a simulated world, and its duration in seconds, measured as by `compare`; for comparing
-/// predictions with outcomes. Loads and powers are by rank.
-///
-/// # Errors
-/// Any error of a simulation.
-#[doc(hidden)]
-pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], powers: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
-    let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));
-    let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, seed)?;
-    // All payloads are slices of one buffer.
-    let zeros = Bytes::from(vec![0; (loads.iter().max().copied().unwrap_or(0) * payload) as usize]);
-    let starts: Vec<TaskId> = loads.iter().scan(0, |next, load| Some(std::mem::replace(next, *next + load))).collect();
-    let (loads, placement) = (loads.to_vec(), overlay.placement.clone());
-    let rank_of = move |node| {
-        let rank = placement.rank_of(node);
-        (placement.real_node_of(rank) == node).then(|| rank.index())
-    };
-    let powers = match powers.iter().all(|power| *power == powers[0]) {
-        true => Powers::equal(ranks, overlay.topology.nodes()),
-        false => Powers::listed((0..overlay.topology.nodes()).map(|node| rank_of(node).map_or(0, |rank| powers[rank])).collect())
-            .map_err(|why| Error::usage(why.to_string()))?,
-    };
-    let setting = Setting {
-        balancer: chosen.clone(),
-        shares: Shares::new(powers),
-        queue: Rc::new(move |node| {
-            let load = rank_of(node).map(|rank| (starts[rank], loads[rank]));
-            let row = load.and_then(|(first, count)| Segment::row(first, count, 1, zeros.slice(..(count * payload) as usize)));
-            Ok(WorkQueue::new(row.into_iter().collect()))
-        }),
-        plan: false,
-        weighted: false,
-        trace: None,
-    };
-    let outcome = phase::run(world, &overlay, &Rc::new(setting))?;
-    let outcome = outcome.ok_or_else(|| Error::Failed("a simulated phase has left no outcome".into()))?;
-    let mut by_rank = vec![0; ranks as usize];
-    for (node, work) in (0..).zip(outcome.finals) {
-        by_rank[overlay.placement.rank_of(node).index()] += work;
-    }
-    Ok((by_rank, seconds(outcome.elapsed)))
 }
 
 #[cfg(test)]

@@ -204,3 +204,41 @@ fn powers_are_the_speeds_ratios() {
     assert_eq!(powers(&[1e12, 1e-6, 1.0]), [1_000_000_000, 1, 1]);
     assert_eq!(powers(&[1.0, 1.0]), [1; 3]);
 }
+
+/// Of a file that has a link between hosts, too, though all ranks are on one.
+#[test]
+fn the_arriving_task_takes_a_link_that_there_is() {
+    use crate::transport::sim::{Measured, MeasuredLink};
+
+    let link = |latency, error| MeasuredLink { latency, per_byte: 400, error, ..MeasuredLink::default() };
+    let measured = |hosts: [&str; 4]| Measured {
+        name: "x.toml".into(),
+        hosts: Hosts::from_names(&hosts.map(String::from)),
+        speeds: Vec::new(),
+        within: link(600, 0.01),
+        between: Some(link(21_000, 3.0)),
+        pairs: std::collections::BTreeMap::new(),
+    };
+    let ask = |hosts| Question::new(&[9, 0, 0, 0], 64, 1.0, &Network::Measured(measured(hosts).into()));
+    let at = |hosts| {
+        let question = Question { balancers: vec!["direct".into()], ..ask(hosts) };
+        let advice = question.answer().unwrap();
+        ((advice.crossover_arriving_seconds * 1e9).round(), (question.error() * 100.0).round())
+    };
+    // Twice the start-up, the header twice and the task once, each rounded up.
+    let expected = |latency: f64| 2.0 * latency + 0.4 * (2.0 * HEADER_BYTES as f64 + 64.0);
+    let (one_host, two_hosts) = (at(["a"; 4]), at(["a", "a", "b", "b"]));
+    assert!((one_host.0 - expected(600.0)).abs() < 2.0 && one_host.1 == 11.0, "{one_host:?}");
+    assert!((two_hosts.0 - expected(21_000.0)).abs() < 2.0 && two_hosts.1 == 310.0, "{two_hosts:?}");
+}
+
+#[test]
+fn a_topology_is_that_of_all_balancers_that_run_on_it() {
+    let on = |topology| Question { topology: Some(topology), ..question(&[80, 0, 0, 0, 0, 0, 0, 0]) };
+    let advice = on(Topology::parse("line", 8).unwrap()).answer().unwrap();
+    assert!(advice.choices.iter().all(|choice| choice.topology == "line:8"), "{advice:?}");
+    let names: Vec<&str> = advice.choices.iter().map(|choice| choice.balancer.as_str()).collect();
+    assert!(names.contains(&"pslb") && !names.contains(&"cwa"), "{names:?}");
+    let why = Question { balancers: vec!["cwa".into()], ..on(Topology::parse("ring", 8).unwrap()) }.answer().unwrap_err().to_string();
+    assert!(why.starts_with("balancer cwa runs on hypercube, not on ring"), "{why}");
+}

@@ -2,7 +2,7 @@
 //!
 //! Wu 1997 (section 3.1) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
 
-use super::{HostId, Hosts, InvalidTopology, MAX_NODES, NodeId};
+use super::{Hosts, InvalidTopology, MAX_NODES, NodeId, RankId};
 
 /// The root's entry in the list of parents.
 const NO_PARENT: NodeId = NodeId::MAX;
@@ -79,11 +79,13 @@ impl Tree {
     /// places them.
     pub fn of_hosts(hosts: &Hosts) -> Self {
         let above = Tree::heap_shaped(hosts.count(), 2);
+        let mut ranks_on = vec![0u32; hosts.count() as usize];
+        RankId::all(hosts.ranks()).for_each(|rank| ranks_on[hosts.host_of(rank).index()] += 1);
         let mut parents: Vec<NodeId> = Vec::with_capacity(hosts.ranks() as usize);
         let mut first: Vec<NodeId> = Vec::with_capacity(hosts.count() as usize);
-        for (host, parent) in (0..).map(HostId::new).zip(&above.parents) {
+        for (ranks, parent) in ranks_on.into_iter().zip(&above.parents) {
             let begin = parents.len() as NodeId;
-            let inner = Tree::heap_shaped(hosts.ranks_on(host).len() as u32, 2);
+            let inner = Tree::heap_shaped(ranks, 2);
             parents.push(if *parent == NO_PARENT { NO_PARENT } else { first[*parent as usize] });
             parents.extend(inner.parents.iter().skip(1).map(|inner| begin + inner));
             first.push(begin);

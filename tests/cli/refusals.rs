@@ -20,7 +20,10 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("run --sim 2 --scheduler rid,hot", "--scheduler rid: options follow a colon, as in rid:hot"),
     ("balance --sim 2 --network mesh", "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)"),
-    ("advise --loads 1,2 --task-seconds 1 --network mesh", "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)"),
+    (
+        "advise --loads 1,2 --task-seconds 1 --network mesh",
+        "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)",
+    ),
     ("balance --sim 2 --loads @- --network -", "--network: standard input (-) can be read once, and --loads reads it already"),
     ("run --sim 2 --topology graph:- --network -", "--network: standard input (-) can be read once, and --topology reads it already"),
     (

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use equipoise::advice::{Advice, Question, phase_of};
+use equipoise::advice::{Advice, OnePhase, Question, phase_of};
 use equipoise::topology::Hosts;
 use equipoise::transport::sim::{Measured, MeasuredLink, Model, Network, Rules, Speed};
 use equipoise::transport::world::World;
 use equipoise::{Result, balance};
+use equipoise_lab::experiment::settle;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -50,11 +51,13 @@ fn loads(rng: &mut ChaCha8Rng) -> Vec<u64> {
     loads
 }
 
-/// Seconds that balancing really takes, and the loads after it.
-fn outcome(model: Model, balancer: &str, loads: &[u64], payload: usize) -> Result<(f64, Vec<u64>)> {
+/// Seconds that balancing as advised really takes, and the loads after it.
+fn outcome(model: Model, advice: &Advice, loads: &[u64], payload: usize) -> Result<(f64, Vec<u64>)> {
     let mut world = World::simulated(loads.len() as u32, model);
-    let chosen = Rc::new(balance::find(balancer)?);
-    let (after, elapsed) = phase_of(&mut world, &chosen, loads, &[], payload as u64, 1)?;
+    let chosen = Rc::new(balance::find(&advice.balancer)?);
+    let topology = settle::topology(&mut world, &advice.topology)?;
+    let phase = OnePhase { chosen, topology, loads: loads.to_vec(), powers: Vec::new(), payload: payload as u64, seed: 1 };
+    let (after, elapsed) = phase_of(&mut world, &phase)?;
     Ok((elapsed, after))
 }
 
@@ -75,7 +78,7 @@ fn advice_is_right_in_48_of_50_cases() -> Result<()> {
         let model = real(&advised, &mut rng);
         let most = |loads: &[u64]| loads.iter().copied().max().unwrap_or(0) as f64;
         let outcome = |advice: &Advice| -> Result<(f64, f64)> {
-            let (cost, after) = outcome(model.clone(), &advice.balancer, &loads, payload as usize)?;
+            let (cost, after) = outcome(model.clone(), advice, &loads, payload as usize)?;
             Ok((cost, most(&loads) - most(&after)))
         };
         // The balancer that is advised depends a little on the duration of tasks, which depends on what it costs.
@@ -113,10 +116,26 @@ fn on_a_network_that_is_known_the_cost_is_exact() -> Result<()> {
             question.balancers = vec![balancer.into()];
             let advice = question.answer()?;
             let model = Model { network: network.clone().network(), ..Model::default() };
-            let (cost, after) = outcome(model, balancer, &loads, 64)?;
+            let (cost, after) = outcome(model, &advice, &loads, 64)?;
             assert!((advice.cost_seconds / cost - 1.0).abs() < 0.02, "{balancer}: {} against {cost}", advice.cost_seconds);
             assert_eq!((advice.after_seconds * 1e3).round() as u64, after.into_iter().max().unwrap());
         }
     }
+    Ok(())
+}
+
+/// Where links between hosts are slow, the tree walk is the better on the tree of the hosts, and the advice says so.
+#[test]
+fn a_tree_walk_is_advised_on_the_tree_of_the_hosts() -> Result<()> {
+    let mut measured = network(0);
+    measured.hosts = Hosts::from_names(&(0..8).map(|rank| format!("h{}", rank / 4)).collect::<Vec<_>>());
+    let mut question = Question::new(&[90, 3, 3, 3, 3, 3, 3, 3], 4096, 1e-3, &Network::Measured(measured.into()));
+    question.balancers = vec!["twa".into()];
+    let advice = question.answer()?;
+    let costs: BTreeMap<&str, f64> = advice.choices.iter().map(|choice| (choice.topology.as_str(), choice.cost_seconds)).collect();
+    assert_eq!(costs.keys().copied().collect::<Vec<_>>(), ["tree:binary,nodes=8", "tree:hosts"]);
+    assert!(costs["tree:hosts"] < costs["tree:binary,nodes=8"], "{costs:?}");
+    assert_eq!(advice.topology, "tree:hosts");
+    assert_eq!(advice.cost_seconds, costs["tree:hosts"]);
     Ok(())
 }

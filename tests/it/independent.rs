@@ -2,7 +2,7 @@
 
 use equipoise::schedule::independent;
 use equipoise::topology::Hosts;
-use equipoise::transport::sim::{Model, Network};
+use equipoise::transport::sim::{Model, Network, Speed};
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise_lab::workload::graphs::Number;
@@ -264,4 +264,25 @@ fn costs_that_cannot_be_counted_are_refused_before_the_run() {
     let spec = spec(&["dss"], "costs:tasks=100,mu_cp=1000000,mu_cc=0", &[1.0, 0.000001]);
     let why = run_independent(&mut world, &spec, |_, _, _| {}).unwrap_err();
     assert!(why.exit_status() == 2 && why.to_string().contains("cycles together"), "{why}");
+}
+
+/// A rank of a network's file is as fast as one that `--speeds` makes so: neither slower in the schedulers' eyes only, nor slowed down twice.
+#[test]
+fn speeds_of_the_world_are_speeds_of_the_ranks() {
+    let speeds = [1.0, 0.25, 0.5];
+    for workload in ["costs:tasks=60,mu_cp=200,mu_cc=200", "mandelbrot:width=32,height=24,limit=100"] {
+        let run = |of_world: &[f64], given: &[f64]| {
+            let of_world = of_world.iter().map(|speed| Speed::new(*speed).unwrap()).collect();
+            let mut world = World::simulated(3, Model { speeds: of_world, ..Model::default() });
+            let found = run_independent(&mut world, &spec(&["selfsched", "dss"], workload, given), |_, _, _| {}).unwrap();
+            let kept: Vec<f64> = world.as_simulation().unwrap().model().speeds.iter().map(|speed| speed.value()).collect();
+            (makespans(&found), kept)
+        };
+        let (of_world, kept) = run(&speeds, &[]);
+        assert_eq!(kept, speeds, "the world keeps its speeds");
+        let (alike, _) = run(&[], &[]);
+        assert_eq!(of_world, run(&[], &speeds).0, "{workload}");
+        assert_eq!(alike, run(&speeds, &[1.0; 3]).0, "{workload}: the given speeds count");
+        assert!(of_world.iter().zip(&alike).all(|(slow, fast)| *slow > 1.3 * fast), "{workload}: {of_world:?} and {alike:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `compare` and `run` that are told to end: by SIGUSR1 or SIGTERM, on all ranks or on one, between two runs or within one that is long. What was
+//! `compare`, `run` and `probe` that are told to end: by SIGUSR1 or SIGTERM, on all ranks or on one, between two runs or within one that is long. What was
 //! finished is in the record, the status is 4, and no process is left.
 
 use std::fs::{self, File};
@@ -25,6 +25,7 @@ pub fn trials() -> Vec<Trial> {
         trials.push(launch::trial(Turn::Waiting, format!("compare on {ranks} ranks and SIGTERM to the last"), move || {
             compared(Some(ranks), Signal::TERM, Some(ranks - 1))
         }));
+        trials.push(launch::trial(Turn::Waiting, format!("probe on {ranks} ranks and SIGUSR1 to the last"), move || probed(ranks)));
         trials.push(launch::trial(Turn::Waiting, format!("run on {ranks} ranks and nothing finished"), move || {
             nothing_finished(Some(ranks))
         }));
@@ -65,6 +66,19 @@ fn compared(ranks: Option<u32>, signal: Signal, to: Option<u32>) -> Result<(), F
         return Err(ended.told().into());
     }
     Ok(())
+}
+
+/// More rounds than there is time for: the result is that of the finished ones.
+fn probed(ranks: u32) -> Result<(), Failed> {
+    let arguments = ["probe", "--repeat", "1000", "--compute", "100", "--grace", "60", "--output", "json"];
+    let ended = ended(Some(ranks), &arguments, Signal::USR1, Some(ranks - 1), Duration::from_secs(5))?;
+    let [record] = &ended.records()?[..] else { return Err(ended.told().into()) };
+    let speeds = record["speeds"].as_array().ok_or("no speeds")?;
+    let is_sound = record["rounds"] == record["interrupted"]["done"]
+        && record["interrupted"]["of"] == 1000
+        && speeds.len() as u32 == ranks
+        && record["links"].as_array().map(Vec::len) == Some(usize::from(ranks > 1));
+    if is_sound { Ok(()) } else { Err(ended.told().into()) }
 }
 
 /// Runs of about a second each, of which one is in its middle when the grace is over: those before it are in the record.

@@ -6,7 +6,8 @@ use clap::Args;
 use equipoise::advice::Question;
 use equipoise::topology::{MAX_NODES, PlacementRule};
 use equipoise::transport::launcher;
-use equipoise::transport::sim::Network;
+use equipoise::transport::sim::{Model, Network};
+use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::advise::AdviceRecord;
 use equipoise_lab::experiment::{self, ProbeSpec, settle};
@@ -14,7 +15,7 @@ use equipoise_lab::report::{advise as report, json};
 use equipoise_lab::workload::{LoadPattern, memory, network};
 
 use super::launch::{self, Ending};
-use super::options::{Placements, SimHosts, WorldOptions, any_bytes};
+use super::options::{Placements, SimHosts, WorldOptions, any_bytes, check_standard_input};
 use super::terminal;
 use super::terminal::Output;
 
@@ -37,7 +38,8 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: String,
 
-    /// Seconds that a task takes on a rank of average speed
+    /// Seconds that a task takes on a rank of speed 1. Speeds are those of the network's file, where `probe` has put 1 for the mean; without
+    /// a file all are 1
     #[arg(long, value_name = "SECONDS")]
     task_seconds: f64,
 
@@ -52,6 +54,11 @@ pub struct Arguments {
     /// Balancers to choose from, A,B:key=value,.. [default: all that fit]
     #[arg(long, value_name = "NAMES")]
     balancer: Option<String>,
+
+    /// Topology for all balancers, as in `equipoise balance`; those that can't run on it are left out [default: each balancer's own; for twa
+    /// also tree:hosts, and up to 64 ranks one without virtual nodes, if the own one has some]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
+    topology: Option<String>,
 
     /// Number of ranks [default: under mpirun the number started, otherwise that of the list of loads or of the network's file]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)), help_heading = "Ranks")]
@@ -83,6 +90,8 @@ struct Given {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [("--loads", Some(arguments.loads.as_str())), ("--topology", arguments.topology.as_deref())];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     let loads = LoadPattern::parse(&arguments.loads)?;
     if arguments.sim.is_none() && launcher::rank(launcher::variable).is_some() {
         return on_real_ranks(arguments, &loads);
@@ -178,12 +187,16 @@ fn fitted(given: Given, ranks: u32) -> Result<Given> {
 }
 
 fn answer(arguments: &Arguments, loads: &LoadPattern, ranks: u32, given: Given) -> Result<()> {
-    let drawn = loads.draw(ranks, ranks, arguments.seed)?;
+    let drawn = loads.draw_by_rank(ranks, arguments.seed)?;
     let mut question = Question::new(&drawn, arguments.payload, arguments.task_seconds, &given.network);
     question.steps = arguments.steps;
     question.hosts = arguments.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     question.balancers = arguments.balancer.as_deref().map(equipoise::balance::listed).unwrap_or_default();
     question.seed = arguments.seed;
+    if let Some(topology) = arguments.topology.as_deref() {
+        let model = Model { network: question.network.clone(), hosts: question.hosts.clone(), ..Model::default() };
+        question.topology = Some(settle::topology(&mut World::simulated(ranks, model), topology)?);
+    }
     let record = AdviceRecord::of(&question, loads.to_string(), given.name, given.measured)?;
     match arguments.output {
         Output::Human => terminal::print(|out| out.write_all(report::text(&record, terminal::width()).as_bytes())),

@@ -358,7 +358,7 @@ pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str,
 }
 
 /// A duration in seconds above zero; fractions are fine.
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
+pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 => match Duration::try_from_secs_f64(seconds) {
             Ok(Duration::ZERO) => Err("less than a nanosecond is no time to wait".into()),

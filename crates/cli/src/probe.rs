@@ -1,19 +1,21 @@
 //! `equipoise probe`: measures the network and the ranks.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use equipoise::names;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::probe::{LinkRecord, ProbeSpec, verdict};
-use equipoise_lab::experiment::{self, Environment, ProbeRecord, settle};
+use equipoise_lab::experiment::probe::{LinkRecord, ProbeSpec, ring, verdict};
+use equipoise_lab::experiment::{self, Environment, Interruption, ProbeRecord, settle};
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{csv, json, probe as report, simgrid};
 use equipoise_lab::workload::network;
 
 use super::launch::{self, Ending};
-use super::options::WorldOptions;
+use super::options::{GraceOption, WorldOptions, seconds};
 use super::output::{Files, Target};
 use super::terminal;
 use super::terminal::Output;
@@ -52,6 +54,11 @@ pub struct Arguments {
 
     #[command(flatten)]
     world: WorldOptions,
+
+    /// Grace for the current round after SIGTERM or SIGUSR1. The result is then that of the finished rounds, marked `interrupted`, with exit
+    /// status 4. If the round takes longer, there is no result
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    grace: Duration,
 
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
@@ -107,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         let name = names::shown(path);
         return Err(Error::usage(format!("--write {name}: the name must end with .toml, as --network takes it")).into());
     }
-    launch::within(&arguments.world, |world| {
+    launch::within_until_told(&arguments.world, 1, &GraceOption { grace: arguments.grace }, |world| {
         let targets = match world.is_first() {
             true => targets(arguments),
             false => Ok(Targets::default()),
@@ -120,6 +127,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         let name = arguments.write.as_ref().map_or_else(|| "probed".to_string(), |path| names::shown(path));
         let record = experiment::probe(world, &spec, &name, arguments.world.seed)?;
         let environment = launch::environment(world);
+        // After that there is nothing to agree on: a rank may have been given up.
+        if world.interrupted().is_some() {
+            return match record {
+                Some(record) => show(arguments, &record, &environment, targets),
+                None if world.is_first() => match Interruption::of(world, 0, rounds.into()) {
+                    Some(interruption) => terminal::interrupted(arguments.output, &interruption, "rounds"),
+                    None => Ok(()),
+                },
+                None => Ok(()),
+            };
+        }
         let is_slow = record.as_ref().is_some_and(|record| !record.slow.is_empty());
         let shown = record.map_or(Ok(()), |record| show(arguments, &record, &environment, targets));
         settle::agree(world, shown)?;
@@ -158,7 +176,9 @@ fn show(arguments: &Arguments, record: &ProbeRecord, environment: &Environment, 
         target.write(|out| out.write_all(network::write(&record.measured).as_bytes()))?;
     }
     if let Some(target) = targets.platform {
-        target.write(|out| simgrid::platform(out, &record.measured))?;
+        let sizes = record.links.iter().flat_map(|link| &link.sizes).map(|timed| timed.bytes).collect::<BTreeSet<_>>();
+        let ring = ring(&record.measured, &sizes.into_iter().collect::<Vec<_>>())?;
+        target.write(|out| simgrid::platform(out, &record.measured, &ring))?;
     }
     let Some(folder) = targets.files.report else { return Ok(()) };
     folder.table.write(|out| csv::probe(out, record))?;

@@ -63,7 +63,7 @@ pub struct Arguments {
     topology: Option<String>,
 
     /// Speed of each rank, as in 1,1,2,4, emulated; in simulation, or for independent tasks. Tasks that sleep take the same time on all
-    /// ranks
+    /// ranks [default: in simulation those of --network's file, otherwise all are alike]
     #[arg(long, value_name = "SPEEDS", value_delimiter = ',', value_parser = independent::speed)]
     speeds: Vec<f64>,
 

@@ -90,9 +90,25 @@ impl Measured {
         pair.or(self.between.as_ref()).unwrap_or(&self.within)
     }
 
-    /// The relative error of the model: that of its worst link.
+    /// The usual link between ranks that are as far from each other as these ranks are: on one host the one within; else the one between
+    /// hosts, and where each pair of hosts has its own, the middle one of these by its start-up.
+    pub fn farthest(&self) -> &MeasuredLink {
+        let hosts = self.hosts.count() as usize;
+        let Some(between) = self.between.as_ref().filter(|_| hosts > 1) else { return &self.within };
+        if self.pairs.len() < hosts * (hosts - 1) / 2 {
+            return between;
+        }
+        let mut links: Vec<&MeasuredLink> = self.pairs.values().collect();
+        links.sort_by_key(|link| (link.latency, link.per_byte));
+        links.get(links.len() / 2).copied().unwrap_or(between)
+    }
+
+    /// The relative error of the model: that of its worst link, of those that join ranks.
     pub fn error(&self) -> f64 {
-        [Some(self.within.error), self.between.map(|link| link.error)].into_iter().flatten().fold(0.0, f64::max)
+        let hosts = self.hosts.count();
+        let within = (hosts < self.hosts.ranks()).then_some(self.within.error);
+        let between = self.between.filter(|_| hosts > 1).map(|link| link.error);
+        within.into_iter().chain(between).fold(0.0, f64::max)
     }
 
     /// The same cluster for another number of ranks. Fewer are the first ones; more are dealt out to copies of the hosts, in the same order and
@@ -166,6 +182,22 @@ mod tests {
         let cluster = cluster();
         let latency = |a, b| cluster.link(RankId::new(a), RankId::new(b)).latency;
         assert_eq!([latency(0, 1), latency(0, 2), latency(3, 0), latency(2, 3), latency(3, 2)], [10, 100, 100, 400, 400]);
+    }
+
+    /// Of a file that has links which no two ranks use.
+    #[test]
+    fn links_without_ranks_count_for_nothing() {
+        let mut one = Measured { hosts: Hosts::single(2), speeds: Vec::new(), pairs: BTreeMap::new(), ..cluster() };
+        (one.within.error, one.between.as_mut().unwrap().error) = (0.1, 0.5);
+        assert_eq!((one.farthest().latency, one.error()), (10, 0.1));
+        let alone_on_hosts = Measured { hosts: Hosts::from_names(&["a", "b"].map(String::from)), ..one.clone() };
+        (one.within.error, one.between.as_mut().unwrap().error) = (0.5, 0.1);
+        let lonely = Measured { hosts: alone_on_hosts.hosts.clone(), ..one };
+        assert_eq!((alone_on_hosts.farthest().latency, alone_on_hosts.error(), lonely.error()), (100, 0.5, 0.1));
+        // The only pair of hosts has a link of its own.
+        let pairs = BTreeMap::from([((HostId::FIRST, HostId::new(1)), MeasuredLink { latency: 400, ..MeasuredLink::default() })]);
+        assert_eq!(Measured { pairs, ..lonely }.farthest().latency, 400);
+        assert_eq!(cluster().farthest().latency, 100);
     }
 
     #[test]

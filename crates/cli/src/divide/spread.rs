@@ -121,7 +121,8 @@ pub struct SpreadOptions {
     #[arg(long, requires = "input")]
     baselines: bool,
 
-    /// Bytes per second of a rank of speed 1, with --speeds (real ranks then sleep for the rest of the time) or --sim
+    /// Bytes per second of a rank of speed 1, with --speeds (real ranks then sleep for the rest of the time) or --sim (without --speeds
+    /// the speeds are those of --network's file, or 1)
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "100M", value_parser = bytes)]
     rate: u64,
 
@@ -364,7 +365,7 @@ impl Request<'_> {
             return Err(Error::usage(format!("--speeds: there are {} speeds for {ranks} ranks", speeds.len())));
         }
         let speeds = match &self.speeds {
-            None if world.is_simulated() => Some(vec![1.0; ranks as usize]),
+            None if world.is_simulated() => Some(self.speeds_of_file(world, form)?),
             speeds => speeds.clone(),
         };
         Ok(SpreadSpec {
@@ -386,6 +387,25 @@ impl Request<'_> {
             sample: options.sample,
             seed: self.world.seed,
         })
+    }
+
+    /// The speeds of simulated ranks, which are those of their network's file where there is one.
+    fn speeds_of_file(&self, world: &mut World, form: Option<LayeredForm>) -> Result<Vec<f64>> {
+        let mut speeds = settle::simulated_speeds(world);
+        if speeds.is_empty() {
+            speeds.resize(world.ranks() as usize, 1.0);
+        }
+        if let Some(form) = form
+            && let Some(other) = speeds.iter().find(|speed| **speed != speeds[0])
+        {
+            let network = self.world.network.as_deref().unwrap_or_default();
+            return Err(Error::usage(format!(
+                "--network {network}: --distribution {} divides among equal ranks, and their speeds are {} and {other}; with --speeds 1,1,.. all are alike",
+                form.name(),
+                speeds[0]
+            )));
+        }
+        Ok(speeds)
     }
 
     /// Sink for collected output.

@@ -25,7 +25,7 @@ pub struct IndependentSpec {
     pub repeat: Option<u32>,
     /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,
-    /// Relative speed of each rank; empty if all are 1.
+    /// Relative speed of each rank; if empty, simulated ranks have those of their world, and others are alike.
     pub speeds: Vec<f64>,
 }
 
@@ -41,12 +41,33 @@ const APART: u32 = equipoise::node::epochs::APART;
 ///
 /// # Errors
 /// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and `problem`.
-pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
-    let site = Site::of(world, spec.seed)?;
+pub fn run_independent(world: &mut World, spec: &IndependentSpec, progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let ranks = world.ranks() as usize;
     if !spec.speeds.is_empty() && spec.speeds.len() != ranks {
         return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", spec.speeds.len())));
     }
+    let speeds = match spec.speeds.is_empty() {
+        true => Speeds { of_ranks: settle::simulated_speeds(world), are_given: false },
+        false => Speeds { of_ranks: spec.speeds.clone(), are_given: true },
+    };
+    // The costs of the tasks on each rank have the speeds in them: the simulator must not divide by them once more.
+    let of_world = world.as_simulation().map(|world| std::mem::take(&mut world.model().speeds));
+    let records = run_at(world, spec, &speeds, progress);
+    if let (Some(world), Some(of_world)) = (world.as_simulation(), of_world) {
+        world.model().speeds = of_world;
+    }
+    records
+}
+
+/// Relative speed of each rank, empty if all are 1.
+struct Speeds {
+    of_ranks: Vec<f64>,
+    /// By `--speeds`, and not by the file of the simulated network.
+    are_given: bool,
+}
+
+fn run_at(world: &mut World, spec: &IndependentSpec, speeds: &Speeds, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
+    let site = Site::of(world, spec.seed)?;
     let measured = u64::from(spec.repeat.unwrap_or(1).max(1));
     let contenders = spec.contenders.len();
     // On real ranks the first run pays for connections and threads: where runs are repeated, the first round does not count.
@@ -60,7 +81,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
         let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured));
         world.reseed(seed);
         progress(done, runs, "the workload");
-        let Some((work, first)) = unless_interrupted(world, |world| begin(world, spec, seed))? else { break };
+        let Some((work, first)) = unless_interrupted(world, |world| begin(world, spec, speeds, seed))? else { break };
         let pace = pace(world, seed);
         for turn in ranking::turns(contenders, round, spec.seed) {
             let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
@@ -116,7 +137,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
 }
 
 /// The tasks of the round with this seed; on the first rank also what is known of them.
-fn begin(world: &mut World, spec: &IndependentSpec, seed: u64) -> Result<(Arc<dyn Independent>, Option<Round>)> {
+fn begin(world: &mut World, spec: &IndependentSpec, speeds: &Speeds, seed: u64) -> Result<(Arc<dyn Independent>, Option<Round>)> {
     let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
     let problem = if spec.workload.is_made_by_one() {
         settle::worked_out_by_first(world, spec.workload.maker(setting))?
@@ -124,10 +145,15 @@ fn begin(world: &mut World, spec: &IndependentSpec, seed: u64) -> Result<(Arc<dy
         spec.workload.problem(&setting)?
     };
     let (known, sequential, optimum) = (problem.known, problem.sequential, problem.optimum);
-    if optimum.is_some() && !spec.speeds.is_empty() {
-        return Err(Error::usage("--speeds: the optimum of the workload is that of the matrix as it is"));
+    let Speeds { of_ranks, are_given } = speeds;
+    if optimum.is_some() && of_ranks.iter().any(|speed| *speed != 1.0) {
+        let why = "the optimum of the workload is that of the matrix as it is";
+        return Err(Error::usage(match are_given {
+            true => format!("--speeds: {why}"),
+            false => format!("--network: the ranks of the file differ in speed, and {why}; with --speeds 1,1,.. all are alike"),
+        }));
     }
-    let work = spec.workload.prepare(problem, spec.speeds.clone(), world.is_simulated());
+    let work = spec.workload.prepare(problem, of_ranks.clone(), world.is_simulated());
     let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential, optimum));
     settle::agree(world, first.as_ref().map_or(Ok(()), Round::is_sound))?;
     Ok((work, first))

@@ -75,8 +75,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     let site = Site::of(world, spec.seed)?;
     let measured = u64::from(spec.repeat.unwrap_or(1).max(1));
     let contenders = spec.contenders.len();
-    let speeds: Vec<f64> =
-        world.as_simulation().map(|world| world.model().speeds.iter().map(|speed| speed.value()).collect()).unwrap_or_default();
+    let speeds = settle::simulated_speeds(world);
     let mut courses: Vec<Course> = spec.contenders.iter().map(|_| Course::new(&speeds)).collect();
     let mut plains = Vec::new();
     let (processors, is_simulated) = (world.ranks().saturating_mul(spec.workers), world.is_simulated());

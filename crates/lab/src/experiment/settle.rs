@@ -66,6 +66,13 @@ pub fn linked(world: &mut World, tasks: Tasks, file: Option<&str>) -> Result<Tas
     Ok(tasks.linked(links.into()))
 }
 
+/// The speeds of simulated ranks, as their network's file has them; empty if all are 1, and on real ranks.
+pub fn simulated_speeds(world: &mut World) -> Vec<f64> {
+    let Some(world) = world.as_simulation() else { return Vec::new() };
+    let speeds: Vec<f64> = world.model().speeds.iter().map(|speed| speed.value()).collect();
+    if speeds.iter().all(|speed| *speed == 1.0) { Vec::new() } else { speeds }
+}
+
 /// Checks that there is such a rank; `option` is what names it.
 ///
 /// # Errors

@@ -20,6 +20,9 @@ pub fn text(record: &ProbeRecord, width: u16) -> String {
     for sentence in sentences(record) {
         out.push_str(&format!("{sentence}\n"));
     }
+    if let Some(interruption) = &record.interrupted {
+        out.push_str(&format!("{}\n", interruption.sentence("rounds")));
+    }
     out.push_str(&format!("{}\n", verdict(record)));
     out
 }
@@ -64,12 +67,16 @@ pub fn verdict(record: &ProbeRecord) -> String {
             (_, _, link) => format!("the link to {} takes {factor} times as long as the others", link.as_deref().unwrap_or("a host")),
         }
     };
+    let one_link = match record.hosts.len() {
+        2 => "; the link between the two hosts has nothing to be compared with",
+        _ => "",
+    };
     let alarm = format!("a false alarm has a probability of at most {} %", three(100.0 * record.false_alarms));
     match &record.slow[..] {
         _ if record.ranks < 2 => "Verdict: none, since one rank has nothing to be compared with.".into(),
         _ if record.rounds < record.rounds_needed => format!("Verdict: none, since it takes {} rounds.", record.rounds_needed),
-        [] => format!("Verdict: nothing is slow ({alarm})."),
-        found => format!("Verdict: {} ({alarm}).", found.iter().map(slow).collect::<Vec<_>>().join("; ")),
+        [] => format!("Verdict: nothing is slow ({alarm}){one_link}."),
+        found => format!("Verdict: {} ({alarm}){one_link}.", found.iter().map(slow).collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -113,7 +120,9 @@ pub fn html(out: &mut dyn Write, environment: &Environment, record: &ProbeRecord
         ..Section::default()
     };
     let title = format!("Probe of {}", place(&record.site));
-    page(out, &Page { title, summary: verdict(record), environment, sections: vec![section], nodes: Table::default() })
+    let interrupted = record.interrupted.as_ref().map(|interruption| format!("{} ", interruption.sentence("rounds")));
+    let summary = format!("{}{}", interrupted.unwrap_or_default(), verdict(record));
+    page(out, &Page { title, summary, environment, sections: vec![section], nodes: Table::default() })
 }
 
 fn speeds(record: &ProbeRecord) -> CaptionedChart {

@@ -4,6 +4,8 @@
 //! hosts or the pair's own. Where the ranks of a host share one port to the others, this is a further link on the way of every message, as fast as the
 //! fastest of the host's links; otherwise messages don't compete.
 //!
+//! Comments have the times of a ring exchange in our own simulation, which `scripts/simgrid` compares with SimGrid's.
+//!
 //! A platform has no gap between messages and no rendezvous, nor ranks of a host that differ: a comment in it names what of that the network has.
 
 use std::io::{self, Write};
@@ -12,18 +14,23 @@ use equipoise::node::HEADER_BYTES;
 use equipoise::topology::{HostId, RankId};
 use equipoise::transport::sim::{self, Measured, MeasuredLink, Rendezvous};
 
+use crate::experiment::probe::Timed;
+
 /// Speed of a rank of speed 1, in SimGrid's unit. Only ratios matter here.
 const FLOPS: f64 = 1e9;
 
-/// Writes the platform.
+/// Writes the platform; `ring` has the times of the [ring exchange](crate::experiment::probe::ring) on it.
 ///
 /// # Errors
 /// If the writer fails.
-pub fn platform(out: &mut dyn Write, network: &Measured) -> io::Result<()> {
+pub fn platform(out: &mut dyn Write, network: &Measured, ring: &[Timed]) -> io::Result<()> {
     writeln!(out, "<?xml version='1.0'?>")?;
     writeln!(out, "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">")?;
     for missing in missing(network) {
         writeln!(out, "<!-- Not in this platform: {missing}. -->")?;
+    }
+    for Timed { bytes, us } in ring {
+        writeln!(out, "<!-- Ring of the hosts, messages of {bytes} bytes: {us} us -->")?;
     }
     writeln!(out, "<platform version=\"4.1\">\n  <zone id=\"equipoise\" routing=\"Full\">")?;
     let hosts = network.hosts.count();
@@ -140,7 +147,7 @@ mod tests {
 
     fn xml(text: &str) -> String {
         let mut out = Vec::new();
-        platform(&mut out, &network::parse("x.toml", text).unwrap()).unwrap();
+        platform(&mut out, &network::parse("x.toml", text).unwrap(), &[Timed { bytes: 64, us: 20.5 }]).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -148,6 +155,7 @@ mod tests {
     fn hosts_links_and_routes_are_there() {
         let xml = xml(CLUSTER);
         for part in [
+            "<!-- Ring of the hosts, messages of 64 bytes: 20.5 us -->\n<platform ",
             "<host id=\"a&amp;b\" speed=\"750000000f\" core=\"2\"/>",
             "<link id=\"within-0\" bandwidth=\"2000000000Bps\" latency=\"1.000us\" sharing_policy=\"FATPIPE\"/>",
             "<link id=\"port-1\" bandwidth=\"100000000Bps\" latency=\"0us\" sharing_policy=\"SPLITDUPLEX\"/>",

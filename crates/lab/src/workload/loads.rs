@@ -99,11 +99,24 @@ impl LoadPattern {
     /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
     /// tasks, the next node in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.
     pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<Vec<u64>> {
+        self.drawn(nodes, real, seed, &places(nodes, real))
+    }
+
+    /// The same for ranks, where there is no topology.
+    pub fn draw_by_rank(&self, ranks: u32, seed: u64) -> Result<Vec<u64>> {
+        self.drawn(ranks, ranks, seed, &format!("the {ranks} ranks"))
+    }
+
+    /// `places` is what a list has a number for, in words.
+    fn drawn(&self, nodes: u32, real: u32, seed: u64, places: &str) -> Result<Vec<u64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(super::LOADS_STREAM);
         let drawn: Vec<u64> = match self {
-            LoadPattern::List(loads) => return full_list(loads.clone(), nodes, real, None),
-            LoadPattern::File(path) => return full_list(items::numbers(WHAT, items::read(WHAT, path)?, whole)?, nodes, real, Some(path)),
+            LoadPattern::List(loads) => return full_list(loads.clone(), [nodes, real], None, places),
+            LoadPattern::File(path) => {
+                let loads = items::numbers(WHAT, items::read(WHAT, path)?, whole)?;
+                return full_list(loads, [nodes, real], Some(path), places);
+            }
             LoadPattern::Uniform { mean } => {
                 let total = mean.checked_mul(u64::from(real)).ok_or_else(|| self.too_many(real))?;
                 uniform_with_exact_mean(&mut rng, *mean, total, real)
@@ -134,13 +147,13 @@ impl LoadPattern {
 }
 
 /// Checks that a list is of the topology's nodes, or of its real nodes only, and that its sum fits into a u64.
-fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) -> Result<Vec<u64>> {
+fn full_list(mut loads: Vec<u64>, [nodes, real]: [u32; 2], path: Option<&Path>, places: &str) -> Result<Vec<u64>> {
     let source = path.map(|path| format!(" @{}", names::shown(path))).unwrap_or_default();
     if loads.len() == real as usize {
         loads.resize(nodes as usize, 0);
     }
     if loads.len() != nodes as usize {
-        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", loads.len(), places(nodes, real))));
+        return Err(Error::input(WHAT, format!("{source}: {} numbers for {places}", loads.len())));
     }
     match loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)) {
         Some(_) => Ok(loads),
@@ -303,6 +316,7 @@ mod tests {
     fn lists_must_fit_the_topology() {
         assert_eq!(parse("3,0,7").draw(3, 2, 1).unwrap(), [3, 0, 7]);
         assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "loads: 3 numbers for the 8 nodes of the topology");
+        assert_eq!(refusal(parse("3,0,7").draw_by_rank(8, 1)), "loads: 3 numbers for the 8 ranks");
         assert_eq!(refusal(parse("3,0,7").draw(8, 6, 1)), "loads: 3 numbers for the 6 ranks or the 8 nodes of the topology");
         assert_eq!(parse("3,0,7").draw(4, 3, 1).unwrap(), [3, 0, 7, 0]);
         assert_eq!(parse("3,0,7,2").draw(4, 3, 1).unwrap(), [3, 0, 7, 2]);

@@ -8,13 +8,14 @@
 pub mod fit;
 mod links;
 mod program;
+mod ring;
 pub mod rounds;
 pub mod verdict;
 
 use std::rc::Rc;
 
 use bytes::Bytes;
-use equipoise::agreement::one_node_per_rank;
+use equipoise::agreement::{self, one_node_per_rank};
 use equipoise::node;
 use equipoise::topology::{HostId, Hosts, RankId};
 use equipoise::transport::sim::{Measured, Speed};
@@ -23,12 +24,14 @@ use equipoise::{Error, Result};
 use serde::Serialize;
 
 use super::cores;
+use super::interruption::{Interruption, unless_interrupted};
 use super::site::Site;
 use fit::median;
 use links::{Fitted, by_pair, us};
 pub use links::{LinkRecord, Timed};
 pub use program::ProbeSpec;
 use program::{HostTimes, LARGE, RankTimes, RanksByHost};
+pub use ring::ring;
 use verdict::{Slow, SlowLink};
 
 /// More ranks are refused: every rank is measured against up to 64 others.
@@ -45,6 +48,7 @@ pub struct ProbeRecord {
     pub host_names: Vec<String>,
     /// The model of the simulated network; `None` on real ranks.
     pub network: Option<String>,
+    /// Number of finished rounds.
     pub rounds: u32,
     /// Number of rounds that a verdict takes.
     pub rounds_needed: u32,
@@ -63,6 +67,9 @@ pub struct ProbeRecord {
     pub contention: Option<f64>,
     /// Rank 0's clock minus each rank's.
     pub clock_offset_us: Vec<f64>,
+    /// If the probe was asked to end before all rounds were finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
     /// Rank, rank, microseconds of an empty message.
     #[serde(skip)]
     pub latencies: Vec<(u32, u32, f64)>,
@@ -76,7 +83,8 @@ pub struct ProbeRecord {
     pub site: Site,
 }
 
-/// Measures the world. The record comes where node 0 is.
+/// Measures the world. The record comes where node 0 is. If the world was asked to end, it is that of the finished rounds, and there is none if
+/// none was finished within the grace.
 ///
 /// # Errors
 /// Wrong usage for too many ranks; otherwise as [`node::run`].
@@ -95,9 +103,21 @@ pub fn probe(world: &mut World, spec: &ProbeSpec, name: &str, seed: u64) -> Resu
     let (overlay, hosts, spec) = (one_node_per_rank(world)?, world.hosts(), Rc::new(spec.clone()));
     let zeros = Bytes::from(vec![0; spec.sizes.iter().copied().max().unwrap_or(0).max(LARGE)]);
     let by_host = Rc::new(RanksByHost::of(&hosts));
-    let times = node::run(world, &overlay, |node| program::program(node, spec.clone(), by_host.clone(), zeros.clone()))?;
-    let Some((_, times)) = times.into_iter().find(|(node, _)| *node == 0) else { return Ok(None) };
-    Ok(Some(record(&spec, &hosts, &times, name, site, cores_per_rank)?))
+    let interrupt = world.interrupt().cloned();
+    let measured = unless_interrupted(world, |world| {
+        let program = |node| program::program(node, spec.clone(), by_host.clone(), zeros.clone(), interrupt.clone());
+        let times = node::run(world, &overlay, program)?;
+        // What comes after the last round ends nothing. All ranks have finished the same number.
+        if times.iter().any(|(_, (rounds, _))| *rounds < spec.rounds) {
+            agreement::is_interrupted(world)?;
+        }
+        Ok(times)
+    });
+    let mut measured = measured?.into_iter().flatten();
+    let Some((_, (rounds, times))) = measured.find(|(node, (rounds, _))| *node == 0 && *rounds > 0) else { return Ok(None) };
+    let interrupted = Interruption::of(world, rounds.into(), spec.rounds.into());
+    let finished = ProbeSpec { rounds, ..(*spec).clone() };
+    Ok(Some(ProbeRecord { interrupted, ..record(&finished, &hosts, &times, name, site, cores_per_rank)? }))
 }
 
 fn record(
@@ -142,6 +162,7 @@ fn record(
         cores_per_rank,
         all_reduce: reductions(spec, times),
         contention: links::contention(times),
+        interrupted: None,
         clock_offset_us: times.iter().map(|rank| us(rank.clock_offset as f64)).collect(),
         latencies: if times.len() <= MOST_DRAWN { latencies.collect() } else { Vec::new() },
         host_links: links::host_links(times, hosts),

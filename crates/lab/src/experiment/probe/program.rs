@@ -9,6 +9,7 @@ use equipoise::Result;
 use equipoise::node::{HEADER_BYTES, Node, Tag, Ticks};
 use equipoise::phase::trace::clock_offset;
 use equipoise::topology::{HostId, Hosts, NodeId, RankId};
+use equipoise::transport::interrupt::Interrupt;
 use serde::{Deserialize, Serialize};
 
 use super::fit::median;
@@ -92,13 +93,25 @@ pub struct RankTimes {
     pub clock_offset: i64,
 }
 
-/// One rank's part; the measurements of all ranks are returned at node 0, by rank.
-pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
+/// One rank's part: the number of finished rounds, which is less than asked for if a rank was asked to end; and at node 0 the measurements of all
+/// ranks, by rank.
+pub async fn program(
+    node: Node,
+    spec: Rc<ProbeSpec>,
+    hosts: Rc<RanksByHost>,
+    zeros: Bytes,
+    interrupt: Option<Interrupt>,
+) -> Result<(u32, Vec<RankTimes>)> {
     let probe = Probe::new(&node, &spec, hosts, zeros);
     let iterations = probe.calibrate().await?;
     let mut times = RankTimes { reductions: vec![Vec::new(); spec.reductions.len()], ..RankTimes::default() };
     let mut by_rank: Vec<(NodeId, Vec<f64>)> = Vec::new();
     for round in 0..spec.rounds {
+        if let Some(interrupt) = &interrupt
+            && node.everyone().all_reduce(&node, interrupt.signal(), i32::max).await? != 0
+        {
+            break;
+        }
         probe.barrier().await?;
         times.kernel.push(probe.compute(iterations));
         probe.barrier().await?;
@@ -123,7 +136,7 @@ pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, ze
     if node.nodes() <= MOST_CLOCKS {
         times.clock_offset = clock_offset(&node).await?;
     }
-    node.everyone().gather(&node, times).await
+    Ok((times.kernel.len() as u32, node.everyone().gather(&node, times).await?))
 }
 
 /// The same with nothing but the exchanges of all at once.

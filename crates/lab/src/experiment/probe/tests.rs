@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use equipoise::topology::{HostId, RankId};
+use equipoise::transport::interrupt::Interrupt;
 use equipoise::transport::sim::{MeasuredLink, Model, Network, Rendezvous, Rules};
 
 use super::program::on_the_wire;
@@ -173,4 +174,17 @@ fn many_ranks_are_sampled_and_too_many_refused() {
     assert_eq!(record.links[0].latency_us, 20.0);
     let why = probe(&mut World::simulated(MOST_RANKS + 1, Model::default()), &quick, "", 1).unwrap_err();
     assert_eq!(why.to_string(), "probe measures up to 4096 ranks, not 4097");
+}
+
+#[test]
+fn a_probe_that_is_asked_to_end_before_its_first_round_has_no_record() {
+    let mut world = World::simulated(3, Model::default());
+    let interrupt = Interrupt::new(std::time::Duration::from_secs(60));
+    world.end_on(&interrupt);
+    let spec = ProbeSpec { rounds: 2, ..ProbeSpec::quick() };
+    let whole = probe(&mut world, &spec, "probed", 1).unwrap().unwrap();
+    assert_eq!((whole.rounds, whole.interrupted, world.interrupted()), (2, None, None));
+    interrupt.ask(10);
+    assert!(probe(&mut world, &spec, "probed", 1).unwrap().is_none());
+    assert_eq!(Interruption::of(&world, 0, 2).map(|interruption| (interruption.done, interruption.of)), Some((0, 2)));
 }
