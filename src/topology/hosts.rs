@@ -1,15 +1,17 @@
-//! Hosts of ranks: the ranks that share a machine.
+//! Hosts of ranks: the ranks that share a machine. Racks of hosts, where they are known: the hosts that are near each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{HostId, RankId};
+use super::{HostId, RackId, RankId};
 
-/// The map from ranks to hosts; clones share it.
+/// The map from ranks to hosts, and from hosts to racks; clones share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     names: Arc<[String]>,
     of_rank: OfRank,
+    /// The rack of each host; `None` if all are in one, or racks are unknown.
+    racks: Option<Arc<[RackId]>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ enum OfRank {
 impl Hosts {
     /// All ranks on one host, `localhost`.
     pub fn single(ranks: u32) -> Self {
-        Hosts { names: Arc::new(["localhost".to_string()]), of_rank: OfRank::Single(ranks) }
+        Hosts { names: Arc::new(["localhost".to_string()]), of_rank: OfRank::Single(ranks), racks: None }
     }
 
     /// One host name per rank. Hosts are numbered in the order in which ranks first name them.
@@ -41,7 +43,21 @@ impl Hosts {
             1 => OfRank::Single(of_rank.len() as u32),
             _ => OfRank::Listed(of_rank.into()),
         };
-        Hosts { names: names.into(), of_rank }
+        Hosts { names: names.into(), of_rank, racks: None }
+    }
+
+    /// The same hosts in racks. Hosts with the same number, one for each host, are in one rack; racks are numbered in the order of their first hosts. A
+    /// number that is missing is 0.
+    pub fn with_racks(self, of_host: &[u32]) -> Self {
+        let mut numbers: BTreeMap<u32, RackId> = BTreeMap::new();
+        let given = (0..self.names.len()).map(|host| of_host.get(host).copied().unwrap_or(0));
+        let racks: Vec<RackId> = given
+            .map(|number| {
+                let next = RackId::new(numbers.len() as u32);
+                *numbers.entry(number).or_insert(next)
+            })
+            .collect();
+        Hosts { racks: (numbers.len() > 1).then(|| racks.into()), ..self }
     }
 
     /// The number of hosts.
@@ -75,6 +91,21 @@ impl Hosts {
         &self.names
     }
 
+    /// The number of racks; 1 if none are known.
+    pub fn racks(&self) -> u32 {
+        self.racks.iter().flat_map(|racks| racks.iter()).max().map_or(1, |last| last.get() + 1)
+    }
+
+    /// The rack of a host.
+    pub fn rack_of(&self, host: HostId) -> RackId {
+        self.racks.as_ref().map_or(RackId::FIRST, |racks| racks[host.index()])
+    }
+
+    /// The hosts of a rack, in ascending order.
+    pub fn hosts_in(&self, rack: RackId) -> Vec<HostId> {
+        HostId::all(self.count()).filter(|host| self.rack_of(*host) == rack).collect()
+    }
+
     /// The ranks of a host, in ascending order.
     pub fn ranks_on(&self, host: HostId) -> Vec<RankId> {
         RankId::all(self.ranks()).filter(|rank| self.host_of(*rank) == host).collect()
@@ -93,6 +124,18 @@ mod tests {
         assert!(RankId::all(5).map(|rank| hosts.host_of(rank).get()).eq([0, 1, 0, 2, 1]));
         assert_eq!(hosts.names(), ["b", "a", "c"]);
         assert_eq!(hosts.ranks_on(HostId::new(1)), [1, 4].map(RankId::new));
+    }
+
+    #[test]
+    fn racks_are_numbered_by_their_first_hosts() {
+        let hosts = Hosts::from_names(&["a", "b", "c", "d", "b"].map(String::from));
+        assert_eq!((hosts.racks(), hosts.rack_of(HostId::new(3)), hosts.hosts_in(RackId::FIRST).len()), (1, RackId::FIRST, 4));
+        let racked = hosts.clone().with_racks(&[7, 2, 7, 5]);
+        assert!(HostId::all(4).map(|host| racked.rack_of(host).get()).eq([0, 1, 0, 2]));
+        assert_eq!((racked.racks(), racked.hosts_in(RackId::FIRST)), (3, [0, 2].map(HostId::new).to_vec()));
+        assert_eq!(racked, hosts.clone().with_racks(&[0, 1, 0, 2]));
+        // One rack is none.
+        assert_eq!((hosts.clone().with_racks(&[3, 3, 3, 3]), hosts.clone().with_racks(&[])), (hosts.clone(), hosts));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Numbers of ranks and hosts, as types of their own: a rank is no node, and a host is neither.
+//! Numbers of ranks, hosts and racks, as types of their own: a rank is no node, a host is neither, and a rack is no host.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -82,6 +82,11 @@ id! {
 id! {
     /// A host: one machine, which ranks share, `0..hosts`.
     HostId
+}
+
+id! {
+    /// A rack: hosts that are nearer to each other than to all others, `0..racks`.
+    RackId
 }
 
 #[cfg(test)]

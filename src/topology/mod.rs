@@ -38,7 +38,7 @@ pub use error::{InvalidTopology, MAX_VIRTUAL_PER_RANK};
 pub use graph::{Embedding, Graph, Link, MAX_GRAPH_NODES};
 pub use hosts::Hosts;
 pub use hypercube::Hypercube;
-pub use ids::{HostId, RankId};
+pub use ids::{HostId, RackId, RankId};
 pub use kind::Kind;
 pub use known::KnownNetwork;
 pub use lattice::{Grid, Mesh};

@@ -9,6 +9,8 @@
 //!   ranks    0 1 2 3 4 5 6 7            nodes by hosts   0 1 2 3 | 4 5 6 7
 //!   on host  A B A B A B A B            on ranks         0 2 4 6 | 1 3 5 7
 //! ```
+//!
+//! Where hosts are in racks, each rack gets consecutive hosts for the same reason.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +26,8 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, Overlay, Placement, RankId, 
 /// Rule by which nodes are placed on ranks. With every rule, node 0 is on rank 0, which prints for all, and each rank has one real node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementRule {
-    /// Consecutive real nodes on each host; virtual nodes on the hosts of their neighbours. On one host, and on hosts that have consecutive ranks
-    /// when all nodes are real, the same as the identity.
+    /// Consecutive real nodes on each host, and consecutive hosts in each rack; virtual nodes on the hosts of their neighbours. On one host, and on
+    /// hosts that have consecutive ranks, rack by rack, when all nodes are real, the same as the identity.
     #[default]
     Hosts,
     /// Node i on rank i, virtual node v on rank v mod ranks.
@@ -77,10 +79,14 @@ impl PlacementRule {
     }
 }
 
-/// The ranks of host 0, then those of host 1, and so on. Hosts are numbered as ranks name them, so rank 0 is the first.
+/// The ranks of host 0, then those of the next host of its rack, and so on, rack by rack. Hosts are numbered as ranks name them, and racks as hosts do, so
+/// rank 0 is the first.
 fn host_by_host(hosts: &Hosts) -> Vec<RankId> {
     let mut ranks: Vec<RankId> = RankId::all(hosts.ranks()).collect();
-    ranks.sort_by_key(|rank| hosts.host_of(*rank));
+    ranks.sort_by_key(|rank| {
+        let host = hosts.host_of(*rank);
+        (hosts.rack_of(host), host)
+    });
     ranks
 }
 
@@ -201,6 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn hosts_dealt_to_racks_in_turn_are_gathered_by_rack() {
+        // Two ranks on each of eight hosts, of which every other one is in the same rack.
+        let racked = hosts((0..16).map(|rank| rank / 2)).with_racks(&[0, 1, 0, 1, 0, 1, 0, 1]);
+        let placement = place(PlacementRule::Hosts, Kind::Hypercube, racked.clone());
+        let rack = |node: NodeId| racked.rack_of(placement.host_of(placement.rank_of(node)));
+        // The highest dimension alone joins the racks; without them dimension 1 does.
+        let crossed =
+            |rack: &dyn Fn(NodeId) -> u32| [0, 1, 2, 3].map(|k| (0..16).filter(|node| rack(*node) != rack(*node ^ (1 << k))).count());
+        assert_eq!(crossed(&|node| rack(node).get()), [0, 0, 0, 16]);
+        let identity = place(PlacementRule::Identity, Kind::Hypercube, racked.clone());
+        assert_eq!(crossed(&|node| racked.rack_of(identity.host_of(identity.rank_of(node))).get()), [0, 16, 0, 0]);
+    }
+
+    #[test]
     fn virtual_nodes_live_beside_their_neighbours() {
         // Nodes 6 and 7 of a cube on six ranks of two hosts: 6 is next to 2, 4 (more so) and 7; 7 to 3, 5 and 6.
         let placement = place(PlacementRule::Hosts, Kind::Hypercube, hosts([0, 0, 0, 1, 1, 1]));
@@ -220,9 +240,10 @@ mod tests {
         fn any_rule_places_one_real_node_on_each_rank(
             kind in prop::sample::select(Kind::ALL.to_vec()),
             of_rank in prop::collection::vec(0u32..5, 1..40),
+            racks in prop::collection::vec(0u32..3, 5),
             rule in prop::sample::select(PlacementRule::ALL.to_vec()),
         ) {
-            let hosts = hosts(of_rank);
+            let hosts = hosts(of_rank).with_racks(&racks);
             let placement = place(rule, kind, hosts.clone());
             prop_assert_eq!((placement.rank_of(0), placement.real_node_of(RankId::FIRST)), (RankId::FIRST, 0));
             let share = (placement.nodes() - placement.ranks()).div_ceil(placement.ranks());
@@ -233,7 +254,7 @@ mod tests {
             }
             if rule == PlacementRule::Hosts {
                 let host_of: Vec<HostId> = (0..placement.ranks()).map(|node| placement.host_of(placement.rank_of(node))).collect();
-                prop_assert!(host_of.is_sorted(), "a host's real nodes are consecutive");
+                prop_assert!(host_of.is_sorted_by_key(|host| (hosts.rack_of(*host), *host)), "a host's real nodes are consecutive, a rack's hosts too");
             }
             if hosts.count() == 1 && rule == PlacementRule::Hosts {
                 prop_assert_eq!(&placement, &Placement::new(placement.nodes(), placement.ranks(), hosts).unwrap());

@@ -2,7 +2,7 @@
 //!
 //! Wu 1997 (section 3.1) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
 
-use super::{Hosts, InvalidTopology, MAX_NODES, NodeId, RankId};
+use super::{HostId, Hosts, InvalidTopology, MAX_NODES, NodeId, RackId, RankId};
 
 /// The root's entry in the list of parents.
 const NO_PARENT: NodeId = NodeId::MAX;
@@ -74,23 +74,29 @@ impl Tree {
         Tree::of(parents, Some(arity))
     }
 
-    /// The tree of a cluster: a binary tree of the ranks of each host, and a binary tree of these. Only one link for each host but the first joins
-    /// ranks of different hosts. The nodes of a host are consecutive, hosts in their order, as [`PlacementRule::Hosts`](super::PlacementRule::Hosts)
-    /// places them.
+    /// The tree of a cluster: a binary tree of the ranks of each host, a binary tree of the hosts of each rack, and a binary tree of these. Only one
+    /// link for each host but the first joins ranks of different hosts, and only one for each rack but the first joins racks. The nodes of a host are
+    /// consecutive, hosts in their order rack by rack, as [`PlacementRule::Hosts`](super::PlacementRule::Hosts) places them.
     pub fn of_hosts(hosts: &Hosts) -> Self {
-        let above = Tree::heap_shaped(hosts.count(), 2);
         let mut ranks_on = vec![0u32; hosts.count() as usize];
         RankId::all(hosts.ranks()).for_each(|rank| ranks_on[hosts.host_of(rank).index()] += 1);
-        let mut parents: Vec<NodeId> = Vec::with_capacity(hosts.ranks() as usize);
-        let mut first: Vec<NodeId> = Vec::with_capacity(hosts.count() as usize);
-        for (ranks, parent) in ranks_on.into_iter().zip(&above.parents) {
+        let on_host = |host: HostId| Tree::heap_shaped(ranks_on[host.index()], 2).parents;
+        let in_rack = |rack: RackId| Tree::joined(hosts.hosts_in(rack).into_iter().map(on_host).collect());
+        Tree::of(Tree::joined(RackId::all(hosts.racks()).map(in_rack).collect()), None)
+    }
+
+    /// The parents of a binary tree of trees, each given by the parents of its nodes: the roots of all but the first get the roots of others as parents.
+    fn joined(trees: Vec<Vec<NodeId>>) -> Vec<NodeId> {
+        let above = Tree::heap_shaped(trees.len() as u32, 2);
+        let mut parents: Vec<NodeId> = Vec::with_capacity(trees.iter().map(Vec::len).sum());
+        let mut first: Vec<NodeId> = Vec::with_capacity(trees.len());
+        for (tree, parent) in trees.into_iter().zip(&above.parents) {
             let begin = parents.len() as NodeId;
-            let inner = Tree::heap_shaped(ranks, 2);
             parents.push(if *parent == NO_PARENT { NO_PARENT } else { first[*parent as usize] });
-            parents.extend(inner.parents.iter().skip(1).map(|inner| begin + inner));
+            parents.extend(tree.iter().skip(1).map(|inner| begin + inner));
             first.push(begin);
         }
-        Tree::of(parents, None)
+        parents
     }
 
     /// The tree of parents known to be in preorder.
@@ -220,14 +226,26 @@ mod tests {
     fn a_tree_of_hosts_crosses_between_hosts_once_for_each() {
         for (ranks, hosts, cyclic) in [(16, 4, false), (16, 4, true), (13, 5, true), (7, 7, false), (5, 1, false), (1, 1, false)] {
             let name = |rank: u32| format!("h{}", if cyclic { rank % hosts } else { rank * hosts / ranks });
-            let hosts = Hosts::from_names(&(0..ranks).map(name).collect::<Vec<_>>());
-            let tree = Tree::of_hosts(&hosts);
-            let given: Vec<_> = tree.parents().collect();
-            assert_eq!(Tree::from_parents(&given).unwrap(), tree, "in preorder");
-            let overlay = Overlay::placed(Topology::Tree(tree.clone().into()), hosts.clone(), PlacementRule::Hosts, 1).unwrap();
-            let host = |node| hosts.host_of(overlay.placement.rank_of(node));
-            let crossing = (1..ranks).filter(|node| tree.parent(*node).is_some_and(|parent| host(parent) != host(*node))).count();
-            assert_eq!((tree.nodes(), crossing as u32), (ranks, hosts.count() - 1));
+            for racks in 1..=hosts {
+                let hosts = Hosts::from_names(&(0..ranks).map(name).collect::<Vec<_>>());
+                // Hosts are dealt to racks in turn.
+                let racked = hosts.with_racks(&(0..ranks).map(|host| host % racks).collect::<Vec<_>>());
+                assert_tree_of_hosts(&racked, racks);
+            }
         }
+    }
+
+    fn assert_tree_of_hosts(hosts: &Hosts, racks: u32) {
+        let (ranks, tree) = (hosts.ranks(), Tree::of_hosts(hosts));
+        let given: Vec<_> = tree.parents().collect();
+        assert_eq!(Tree::from_parents(&given).unwrap(), tree, "in preorder");
+        let overlay = Overlay::placed(Topology::Tree(tree.clone().into()), hosts.clone(), PlacementRule::Hosts, 1).unwrap();
+        let host = |node| hosts.host_of(overlay.placement.rank_of(node));
+        let rack = |node| hosts.rack_of(host(node));
+        let crossing = |differ: &dyn Fn(NodeId, NodeId) -> bool| {
+            (1..ranks).filter(|node| tree.parent(*node).is_some_and(|parent| differ(parent, *node))).count() as u32
+        };
+        assert_eq!((tree.nodes(), crossing(&|a, b| host(a) != host(b))), (ranks, hosts.count() - 1));
+        assert_eq!((hosts.racks(), crossing(&|a, b| rack(a) != rack(b))), (racks, racks - 1));
     }
 }

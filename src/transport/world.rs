@@ -127,6 +127,16 @@ impl World {
         }
     }
 
+    /// Puts the hosts into racks, as [`Hosts::with_racks`] does, for placements and trees of hosts. On real ranks all of them must be given the same.
+    pub fn use_racks(&mut self, of_host: &[u32]) {
+        let hosts = self.hosts().with_racks(of_host);
+        match &mut self.kind {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(world) => world.use_hosts(hosts),
+            Kind::Sim(world) => world.model().hosts = Some(hosts),
+        }
+    }
+
     /// The ranks that this process holds: all of them in simulation, itself on real ranks. [`RankId::each`] walks over them.
     pub fn held(&self) -> Range<RankId> {
         match &self.kind {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use equipoise::balance::find;
 use equipoise::load::Powers;
-use equipoise::topology::{Hosts, Overlay, PlacementRule};
+use equipoise::topology::{Hosts, Overlay, PlacementRule, Topology, Tree};
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
@@ -79,6 +79,42 @@ fn no_more_than_by_slot(cases: impl IntoIterator<Item = (u32, u32, u64, u64)>) {
         let ratio = median(of_cyclic);
         println!("{ranks} ranks on {hosts} hosts, mean {mean}, payload {payload}: {ratio:.2}");
         assert!(ratio <= 0.75, "{ranks} ranks on {hosts} hosts, mean {mean}, payload {payload}: {ratio} of ranks dealt in turn");
+    }
+}
+
+/// Tasks that cross from rack to rack in a phase on 16 ranks of eight hosts, of which every other one is in the same rack; the placement and the tree know of
+/// racks or not.
+fn between_racks(balancer: &str, knows: bool, seed: u64) -> f64 {
+    let racked = in_blocks(16, 8).with_racks(&[0, 1, 0, 1, 0, 1, 0, 1]);
+    let hosts = if knows { racked.clone() } else { in_blocks(16, 8) };
+    let mut world = World::simulated(16, Model { hosts: Some(hosts.clone()), ..Model::default() });
+    let balancer = Rc::new(find(balancer).unwrap());
+    let topology = match balancer.name.as_str() {
+        "twa" => Topology::Tree(Tree::of_hosts(&hosts).into()),
+        _ => balancer.entry.default_topology(16),
+    };
+    let overlay = Overlay::placed(topology, hosts, PlacementRule::Hosts, seed).unwrap();
+    let placement = overlay.placement.clone();
+    // By rank, so that all placements balance the same.
+    let by_rank = LoadPattern::Uniform { mean: 100 }.draw(16, 16, seed).unwrap();
+    let loads = (0..16).map(|node| by_rank[placement.rank_of(node).index()]).collect();
+    let tasks = Tasks::numbered(&mut world, loads, 64).unwrap();
+    let spec = BalanceSpec { seed, moves: true, ..BalanceSpec::new(balancer, overlay, tasks, Powers::equal(16, 16)) };
+    let record = balance(&mut world, &spec).unwrap().unwrap();
+    let rack = |node| racked.rack_of(placement.host_of(placement.rank_of(node)));
+    record.moves.iter().filter(|moved| rack(moved.src) != rack(moved.dst)).map(|moved| moved.tasks as f64).sum()
+}
+
+#[test]
+fn placed_by_racks_fewer_tasks_cross_between_them() {
+    for (balancer, most) in [("cwa", 0.8), ("twa", 0.4)] {
+        let crossed: Vec<[f64; 2]> = (1..=25).map(|seed| [true, false].map(|knows| between_racks(balancer, knows, seed))).collect();
+        let of_all = |which: usize| crossed.iter().map(|both| both[which]).sum::<f64>();
+        let ratio = of_all(0) / of_all(1);
+        println!("{balancer}: {ratio:.2} of the tasks");
+        // What a rack has above its quota has to leave it, so on some loads there is nothing to gain.
+        assert!(crossed.iter().all(|[knows, not]| knows <= not), "{balancer}: {crossed:?}");
+        assert!(of_all(0) > 0.0 && ratio <= most, "{balancer}: {ratio} of {crossed:?}");
     }
 }
 

@@ -212,6 +212,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 
 impl Request<'_> {
     fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
+        let prediction = self.prediction(world)?;
+        if self.arguments.world.network.is_some() && !world.is_simulated() {
+            // What the file knows of these hosts: the racks that they are in.
+            let names = world.hosts().names().to_vec();
+            let racks = settle::from_first(world, || Ok(prediction.as_ref().and_then(|network| network.racks_of(&names))))?;
+            racks.iter().for_each(|racks| world.use_racks(racks));
+        }
         let (contenders, left_out) = self.contenders(world)?;
         // With a topology for all, lists are of its nodes, otherwise of ranks.
         let nodes = match (&self.arguments.topology, contenders.first()) {
@@ -235,7 +242,7 @@ impl Request<'_> {
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
             plain: self.arguments.rule.plain,
-            prediction: self.prediction(world)?,
+            prediction,
         })
     }
 

@@ -304,6 +304,11 @@ impl World {
         &self.hosts
     }
 
+    /// Replaces the map of hosts by one with more known of the same hosts.
+    pub(crate) fn use_hosts(&mut self, hosts: Hosts) {
+        self.hosts = hosts;
+    }
+
     /// The options of this world.
     pub fn options(&self) -> &Options {
         &self.carrier.options

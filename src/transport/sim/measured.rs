@@ -67,7 +67,7 @@ impl MeasuredLink {
 pub struct Measured {
     /// Name for people: the name of its file.
     pub name: String,
-    /// The host of each rank.
+    /// The host of each rank, and the rack of each host.
     pub hosts: Hosts,
     /// Speed by rank; empty if all are 1.
     pub speeds: Vec<Speed>,
@@ -103,6 +103,15 @@ impl Measured {
         links.get(links.len() / 2).copied().unwrap_or(between)
     }
 
+    /// The racks of hosts of these names by their numbers; `None` if the network has no racks, or not all of the hosts.
+    pub fn racks_of(&self, names: &[String]) -> Option<Vec<u32>> {
+        let rack = |name: &String| {
+            let host = self.hosts.names().iter().position(|known| known == name)?;
+            Some(self.hosts.rack_of(HostId::new(host as u32)).get())
+        };
+        (self.hosts.racks() > 1).then(|| names.iter().map(rack).collect())?
+    }
+
     /// The relative error of the model: that of its worst link, of those that join ranks.
     pub fn error(&self) -> f64 {
         let hosts = self.hosts.count();
@@ -133,6 +142,8 @@ impl Measured {
         let mut names: Vec<String> = Vec::new();
         let mut taken: HashSet<String> = self.hosts.names().iter().cloned().collect();
         let mut copies: HashMap<(HostId, u32), String> = HashMap::new();
+        // A rack's copies are racks of their own. Hosts are numbered as ranks name them.
+        let (mut racks, mut seen) = (Vec::new(), HashSet::new());
         for rank in 0..ranks {
             let (host, copy) = (self.hosts.host_of(RankId::new(rank % own)), rank / own);
             let name = self.hosts.name(host);
@@ -140,8 +151,11 @@ impl Measured {
                 0 => name.to_string(),
                 _ => copies.entry((host, copy)).or_insert_with(|| unlike(format!("{name}+{copy}"), &mut taken)).clone(),
             });
+            if self.hosts.racks() > 1 && seen.insert((host, copy)) {
+                racks.push(self.hosts.rack_of(host).get() + copy * self.hosts.racks());
+            }
         }
-        let hosts = Hosts::from_names(&names);
+        let hosts = Hosts::from_names(&names).with_racks(&racks);
         let speeds = match self.speeds.len() {
             0 => Vec::new(),
             known => (0..ranks as usize).map(|rank| self.speeds[rank % known]).collect(),
@@ -211,6 +225,14 @@ mod tests {
         let three = cluster().on(3).unwrap();
         assert_eq!((three.hosts.count(), three.speeds.len(), three.pairs.len()), (2, 3, 0));
         assert_eq!(cluster().on(4).unwrap(), cluster());
+        // Copies of racks are racks.
+        let racked = Measured { hosts: cluster().hosts.with_racks(&[0, 1, 0]), ..cluster() };
+        let rack = |ranks: u32, host| racked.on(ranks).unwrap().hosts.rack_of(HostId::new(host)).get();
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|host| rack(8, host)), [0, 1, 0, 2, 3, 2]);
+        assert_eq!([0, 1].map(|host| rack(3, host)), [0, 1]);
+        let known = |names: &[&str]| racked.racks_of(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!([known(&["c", "b"]), known(&["c", "d"])], [Some(vec![0, 1]), None]);
+        assert_eq!(cluster().racks_of(&["a".to_string()]), None);
         let lonely = Measured { hosts: Hosts::single(2), speeds: Vec::new(), between: None, ..cluster() };
         assert_eq!(lonely.on(1).unwrap().hosts.ranks(), 1);
         let why = lonely.on(3).unwrap_err().to_string();

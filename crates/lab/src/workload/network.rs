@@ -5,6 +5,7 @@
 //! name = "h1"
 //! ranks = [0, 1]
 //! speeds = [1.0, 0.98]      # of its ranks, relative to each other; 1 if left out
+//! rack = "r1"               # hosts that are near each other name the same; all hosts have a rack, or none
 //!
 //! [[host]]
 //! name = "h2"
@@ -64,6 +65,7 @@ struct HostEntry {
     name: Spanned<String>,
     ranks: Spanned<Vec<RankId>>,
     speeds: Option<Spanned<Vec<f64>>>,
+    rack: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -150,6 +152,8 @@ impl Reader<'_> {
     fn measured(&self, description: &Description) -> Result<Measured> {
         let (host_of, speeds) = self.ranks(&description.host)?;
         let hosts = Hosts::from_names(&host_of);
+        let racks = self.racks(&description.host, &hosts)?;
+        let hosts = hosts.with_racks(&racks);
         let within = description.within.as_ref().map(|link| self.link(link.get_ref())).transpose()?;
         let between = description.between.as_ref().map(|link| self.link(link.get_ref())).transpose()?;
         let number = |name: &String| hosts.names().iter().position(|known| known == name).map(|host| HostId::new(host as u32));
@@ -190,7 +194,7 @@ impl Reader<'_> {
         let mut of_rank: BTreeMap<RankId, (String, Speed)> = BTreeMap::new();
         let mut known: Vec<&String> = Vec::new();
         for entry in entries {
-            let HostEntry { name, ranks, speeds } = entry.get_ref();
+            let HostEntry { name, ranks, speeds, .. } = entry.get_ref();
             if name.get_ref().is_empty() || known.contains(&name.get_ref()) {
                 return Err(self.at(name, "every host needs a name of its own"));
             }
@@ -221,6 +225,26 @@ impl Reader<'_> {
             return Err(Error::input("network", format!(" {}: rank {missing} is on no host", self.name)));
         }
         Ok(of_rank.into_values().unzip())
+    }
+
+    /// A number for each host; hosts of the same rack have the same.
+    fn racks(&self, entries: &[Spanned<HostEntry>], hosts: &Hosts) -> Result<Vec<u32>> {
+        let entries = entries.iter().map(Spanned::get_ref);
+        let named: BTreeMap<&str, &Spanned<String>> =
+            entries.clone().filter_map(|entry| Some((entry.name.get_ref().as_str(), entry.rack.as_ref()?))).collect();
+        let without = entries.filter(|entry| entry.rack.is_none()).count();
+        if let (Some((_, place)), 1..) = (named.first_key_value(), without) {
+            return Err(self.at(place, "either all hosts have a rack, or none"));
+        }
+        let mut known: Vec<&str> = Vec::new();
+        let mut number = |host: &String| {
+            let rack = named.get(host.as_str()).map_or("", |rack| rack.get_ref().as_str());
+            known.iter().position(|known| *known == rack).unwrap_or_else(|| {
+                known.push(rack);
+                known.len() - 1
+            }) as u32
+        };
+        Ok(hosts.names().iter().map(&mut number).collect())
     }
 
     fn link(&self, entry: &LinkEntry) -> Result<MeasuredLink> {
@@ -270,6 +294,9 @@ pub fn write(network: &Measured) -> String {
         if !network.speeds.is_empty() {
             let speeds: Vec<f64> = ranks.iter().map(|rank| network.speeds[rank.index()].value()).collect();
             let _ = writeln!(out, "speeds = {speeds:?}");
+        }
+        if network.hosts.racks() > 1 {
+            let _ = writeln!(out, "rack = \"r{}\"", network.hosts.rack_of(host).get() + 1);
         }
     }
     for (title, link) in [("within", Some(network.within)), ("between", network.between)] {
@@ -341,6 +368,21 @@ per_byte = "10.8ns"
         let pair = network.pairs[&(HostId::FIRST, HostId::new(1))];
         assert_eq!((pair.latency, pair.gap, pair.per_byte), (84_000, 1_000, 10_800));
         assert_eq!(parse("x.toml", &write(&network)).unwrap(), network);
+    }
+
+    #[test]
+    fn racks_are_read_and_written() {
+        let racked = CLUSTER.replacen("ranks = [0, 2]", "ranks = [0, 2]\nrack = \"b 1\"", 1);
+        let said = |text: &str| parse("x.toml", text).unwrap_err().to_string();
+        assert_eq!(said(&racked), "network x.toml, line 5: either all hosts have a rack, or none");
+        let racked = racked.replacen("ranks = [1, 3]", "ranks = [1, 3]\nrack = \"a\"", 1);
+        let network = parse("x.toml", &racked).unwrap();
+        assert!(HostId::all(2).map(|host| network.hosts.rack_of(host).get()).eq([0, 1]));
+        assert_eq!(parse("x.toml", &write(&network)).unwrap(), network);
+        // A file of one rack is that of none.
+        let one = parse("x.toml", &racked.replacen("\"a\"", "\"b 1\"", 1)).unwrap();
+        assert_eq!(one, parse("x.toml", CLUSTER).unwrap());
+        assert!(!write(&one).contains("rack"));
     }
 
     #[test]
