@@ -18,7 +18,7 @@ const PROBE: &[Key] = &[
 ];
 
 const LINK: &[Key] = &[
-    ("between", |value| value == "within" || value == "hosts"),
+    ("between", |value| value == "within" || value == "hosts" || value == "racks"),
     ("latency_us", Value::is_f64),
     ("gap_us", Value::is_f64),
     ("bytes_per_second", number_or_null),
@@ -157,7 +157,7 @@ fn a_network_that_was_written_is_read_again() {
 #[test]
 fn what_is_slow_fails_a_strict_probe() {
     let probe = |network: &str, more: &[&str]| {
-        run(&[&["probe", "--sim", "8", "--repeat", "9", "--compute", "0.01", "--network", network], more].concat())
+        run(&[&["probe", "--sim", "8", "--repeat", "10", "--compute", "0.01", "--network", network], more].concat())
     };
     let with_slow_host = toml(&cluster(Some(2)));
     let with_slow_host = with_slow_host.to_str().unwrap();
@@ -179,6 +179,90 @@ fn what_is_slow_fails_a_strict_probe() {
     let link = toml(&format!("{}\n[[pair]]\nhosts = [\"h0\", \"h3\"]\nlatency = \"84us\"\nper_byte = \"10ns\"\n", cluster(None)));
     let (status, out, _) = probe(link.to_str().unwrap(), &["--strict"]);
     assert!(status == 1 && out.contains("Verdict: the link h0-h3 takes 4"), "{out}");
+}
+
+/// Hosts of as many ranks as there are speeds.
+fn with_speeds(speeds: &[&[f64]]) -> tempfile::TempPath {
+    let mut text = String::new();
+    let mut rank = 0;
+    for (host, speeds) in speeds.iter().enumerate() {
+        let ranks: Vec<usize> = (rank..rank + speeds.len()).collect();
+        rank += speeds.len();
+        text.push_str(&format!("[[host]]\nname = \"h{}\"\nranks = {ranks:?}\nspeeds = {speeds:?}\n", host + 1));
+    }
+    toml(&format!(
+        "{text}[within]\nlatency = \"600ns\"\nper_byte = \"0.4ns\"\n[between]\nlatency = \"21us\"\nper_byte = \"2.7ns\"\nshared = true\n"
+    ))
+}
+
+#[test]
+fn a_slow_rank_of_several_hosts_is_named_and_its_healthy_host_is_not() {
+    let twelve: &[&[f64]] = &[&[1.0, 0.5, 1.0, 1.0], &[1.0; 4], &[1.0; 4]];
+    // The default number of rounds is enough for a verdict, too.
+    for (speeds, ranks, rounds) in [(twelve, "12", &["--repeat", "10"][..]), (&[&[1.0, 0.5], &[1.0; 2]], "4", &[])] {
+        let network = with_speeds(speeds);
+        let probe = ["probe", "--sim", ranks, "--network", network.to_str().unwrap(), "--compute", "0.01", "--strict"];
+        let (status, out, errors) = run(&[&probe[..], rounds].concat());
+        assert_eq!((status, errors.as_str()), (1, "equipoise: --strict: something is slow; see the verdict\n"));
+        let verdict = out.lines().last().unwrap();
+        assert!(verdict.starts_with("Verdict: rank 1 on host h1 computes 50.0 % slower than the others (2.00 times as long) ("), "{out}");
+        assert!(!verdict.contains(';'), "one part is slow: {out}");
+    }
+}
+
+#[test]
+fn a_strict_probe_without_a_verdict_is_refused() {
+    let network = with_speeds(&[&[0.5; 4], &[1.0; 4], &[1.0; 4]]);
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("probed.toml");
+    let arguments = ["--network", network.to_str().unwrap(), "--repeat", "4", "--strict", "--write", written.to_str().unwrap()];
+    let (status, out, errors) = run(&[&["probe", "--sim", "12"], &arguments[..]].concat());
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(errors, "equipoise: --strict: a verdict on these ranks takes --repeat 10 or more, not 4\n");
+    assert!(!written.exists(), "nothing was measured");
+}
+
+/// Hosts of one rank in two racks, 20 us within and 80 us between; the links of these pairs take four times the time within a rack.
+fn two_racks(racks: [usize; 2], slow: &[(usize, usize)]) -> tempfile::TempPath {
+    let hosts = racks[0] + racks[1];
+    let host: String = (0..hosts).map(|host| format!("[[host]]\nname = \"h{host}\"\nranks = [{host}]\n")).collect();
+    let pairs = (0..hosts).flat_map(|low| (low + 1..hosts).map(move |high| (low, high)));
+    let pair = |(low, high): (usize, usize)| {
+        let per_byte = if (low < racks[0]) == (high < racks[0]) { if slow.contains(&(low, high)) { 8 } else { 2 } } else { 20 };
+        let latency = if per_byte == 2 { 20 } else { 80 };
+        format!("[[pair]]\nhosts = [\"h{low}\", \"h{high}\"]\nlatency = \"{latency}us\"\nper_byte = \"{per_byte}ns\"\n")
+    };
+    toml(&format!("{host}[between]\nlatency = \"20us\"\nper_byte = \"2ns\"\n{}", pairs.map(pair).collect::<String>()))
+}
+
+#[test]
+fn racks_are_found_printed_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("racks.toml");
+    let network = two_racks([6, 2], &[]);
+    let report = folder.path().join("report");
+    let probe = ["probe", "--sim", "8", "--network", network.to_str().unwrap(), "--compute", "0.01", "--strict"];
+    let files = ["--write", written.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let (status, out, errors) = run(&[&probe[..], &files].concat());
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    assert!(out.contains("Racks by distance: h0 h1 h2 h3 h4 h5; h6 h7.\n") && out.contains("between racks"), "{out}");
+    let probed: Value = serde_json::from_str(&fs::read_to_string(report.join("records.jsonl")).unwrap()).unwrap();
+    assert_eq!(probed["racks"], serde_json::json!([[0, 1, 2, 3, 4, 5], [6, 7]]));
+    assert_eq!(
+        probed["links"].as_array().unwrap().iter().map(|link| link["between"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["hosts", "racks"]
+    );
+    for link in probed["links"].as_array().unwrap() {
+        assert_keys(link, LINK);
+    }
+    let text = fs::read_to_string(&written).unwrap();
+    assert_eq!((text.matches("rack = \"r1\"\n").count(), text.matches("rack = \"r2\"\n").count()), (6, 2), "{text}");
+    // Without racks there is no such key.
+    assert!(lines("probe --sim 4 --sim-hosts 2 --repeat 4 --compute 0.01 --output json")[0].get("racks").is_none());
+    // In its rack, a link that is as slow as those between racks is slow.
+    let network = two_racks([3, 3], &[(0, 1)]);
+    let (status, out, _) = run(&["probe", "--sim", "6", "--network", network.to_str().unwrap(), "--compute", "0.01", "--strict"]);
+    assert!(status == 1 && out.contains("Verdict: the link h0-h1 takes 4.00 times as long as the others ("), "{out}");
 }
 
 #[test]

@@ -28,9 +28,10 @@ Examples:
   equipoise compare --sim 64 --network cluster.toml
 
 A line of the table is a kind of link:
-{COLUMNS}The last sentence is the verdict. A host is slow if it takes 1.10 times as long as the median of all
-others (a link: 1.5 times), and is slower in all rounds; measurements of all are interleaved, so
-that drift affects them alike.";
+{COLUMNS}Hosts that are twice as near to each other as to others are printed as racks. The last sentence is
+the verdict. A host or a rank is slow if it takes 1.10 times as long as the median of all others
+(a link: 1.5 times the others of its rack, or between the same racks), and is slower in all rounds;
+measurements of all are interleaved, so that drift affects them alike.";
 
 fn examples() -> String {
     EXAMPLES.replace("{COLUMNS}", &legend::<LinkRecord>())
@@ -48,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = computing)]
     compute: f64,
 
-    /// Exit with status 1 if a host, rank or link is slow
+    /// Exit with status 1 if a host, rank or link is slow. Fewer rounds than a verdict takes are refused
     #[arg(long)]
     strict: bool,
 
@@ -115,13 +116,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         return Err(Error::usage(format!("--write {name}: the name must end with .toml, as --network takes it")).into());
     }
     launch::within_until_told(&arguments.world, 1, &GraceOption { grace: arguments.grace }, |world| {
+        let needed = verdict::rounds_needed(verdict::candidates(world.hosts().count(), world.ranks())) as u32;
+        let rounds = arguments.repeat.unwrap_or(ROUNDS.max(needed));
+        // One rank has nothing to be compared with, in however many rounds.
+        if arguments.strict && rounds < needed && world.ranks() > 1 {
+            return Err(Error::usage(format!("--strict: a verdict on these ranks takes --repeat {needed} or more, not {rounds}")));
+        }
         let targets = match world.is_first() {
             true => targets(arguments),
             false => Ok(Targets::default()),
         };
         let targets = settle::agree(world, targets)?;
-        let needed = verdict::rounds_needed(verdict::candidates(world.hosts().count(), world.ranks())) as u32;
-        let rounds = arguments.repeat.unwrap_or(ROUNDS.max(needed));
         let each = arguments.compute * 1e9 / f64::from(rounds);
         let spec = ProbeSpec::full(rounds, (each as u64).max(1));
         let name = arguments.write.as_ref().map_or_else(|| "probed".to_string(), |path| names::shown(path));

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use equipoise::topology::HostId;
+
 use super::chart::{self, Bar, Bars};
+use super::columns::link_kind;
 use super::figures::{bytes, duration_us, ratio, several, three};
 use super::heat::{self, Heat};
 use super::html::{CaptionedChart, Page, Section, Table, Timed as Picture, circumstances, page};
@@ -29,6 +32,10 @@ pub fn text(record: &ProbeRecord, width: u16) -> String {
 
 fn sentences(record: &ProbeRecord) -> Vec<String> {
     let mut all = Vec::new();
+    if let Some(racks) = &record.racks {
+        let names = |rack: &Vec<HostId>| rack.iter().map(|host| record.host_names[host.index()].as_str()).collect::<Vec<_>>().join(" ");
+        all.push(format!("Racks by distance: {}.", racks.iter().map(names).collect::<Vec<_>>().join("; ")));
+    }
     let (low, high) = range(&record.speeds);
     all.push(match record.speeds.len() {
         1 => "One rank: there is nothing to compare its speed with.".to_string(),
@@ -60,7 +67,11 @@ pub fn verdict(record: &ProbeRecord) -> String {
         let percent = three(100.0 * (1.0 - 1.0 / slow.factor));
         match (&slow.host, slow.rank, &slow.link) {
             (Some(host), ..) => format!("host {host} computes {percent} % slower than the others ({factor} times as long)"),
-            (_, Some(rank), _) => format!("rank {rank} computes {percent} % slower than the others ({factor} times as long)"),
+            (_, Some(rank), _) => {
+                let on = record.hosts.iter().zip(&record.host_names).find(|(ranks, _)| ranks.contains(&rank) && record.hosts.len() > 1);
+                let on = on.map_or(String::new(), |(_, host)| format!(" on host {host}"));
+                format!("rank {rank}{on} computes {percent} % slower than the others ({factor} times as long)")
+            }
             (_, _, Some(link)) if link.contains('-') && !record.host_names.contains(link) => {
                 format!("the link {link} takes {factor} times as long as the others")
             }
@@ -88,7 +99,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 pub fn osu(record: &ProbeRecord) -> String {
     let mut out = String::new();
     for link in &record.links {
-        let between = if link.between == "within" { "within hosts" } else { "between hosts" };
+        let between = link_kind(link);
         out.push_str(&format!("# Equipoise latency test, {between} (as osu_latency)\n# Size          Latency (us)\n"));
         link.sizes.iter().for_each(|timed| out.push_str(&format!("{:<10}{:>18.2}\n", timed.bytes, timed.us)));
         out.push_str(&format!("\n# Equipoise bandwidth, {between} (as osu_bw, one message at a time)\n# Size      Bandwidth (MB/s)\n"));

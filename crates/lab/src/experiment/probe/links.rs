@@ -27,7 +27,7 @@ const NOTICEABLE: f64 = 0.02;
 /// The model of one kind of link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkRecord {
-    /// `within` hosts, or between `hosts`.
+    /// `within` hosts, or between `hosts`: of one rack, where there are several, and between `racks`.
     pub between: &'static str,
     /// Start-up of a message.
     pub latency_us: f64,
@@ -91,10 +91,12 @@ pub(super) fn within(spec: &ProbeSpec, times: &[RankTimes]) -> Option<Fitted> {
     fitted(spec, times.iter().map(|rank| &rank.within))
 }
 
-/// The link between hosts: medians over the pairs of hosts that are like the one in the middle.
-pub(super) fn between(spec: &ProbeSpec, times: &[RankTimes], hosts: &Hosts) -> Option<Fitted> {
+/// The link between hosts, of the pairs of hosts that are asked for: medians over those that are like the one in the middle.
+pub(super) fn between(spec: &ProbeSpec, times: &[RankTimes], hosts: &Hosts, asked: impl Fn(HostId, HostId) -> bool) -> Option<Fitted> {
     let pairs: Vec<(&LinkTimes, Vec<f64>)> = sized(times, hosts)
-        .into_values()
+        .into_iter()
+        .filter(|((low, high), _)| asked(*low, *high))
+        .map(|(_, times)| times)
         .filter_map(|times| Some((times, times.by_size.iter().map(|times| median(times)).collect::<Option<Vec<f64>>>()?)))
         .collect();
     let middle: Vec<f64> =

@@ -3,11 +3,12 @@
 //! Everything is measured once in each of a number of rounds, so that drift of the machine affects all alike: a fixed kernel on all ranks at once;
 //! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two,
 //! from which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of
-//! rounds the median. What stands out in nearly all rounds is [named](verdict).
+//! rounds the median. Hosts that are near each other are found to be in [racks](racks()). What stands out in nearly all rounds is [named](verdict).
 
 pub mod fit;
 mod links;
 mod program;
+mod racks;
 mod ring;
 pub mod rounds;
 pub mod verdict;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use equipoise::agreement::{self, one_node_per_rank};
 use equipoise::node;
-use equipoise::topology::{HostId, Hosts, RankId};
+use equipoise::topology::{HostId, Hosts, RackId, RankId};
 use equipoise::transport::sim::{Measured, Speed};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -31,8 +32,9 @@ use links::{Fitted, by_pair, us};
 pub use links::{LinkRecord, Timed};
 pub use program::ProbeSpec;
 use program::{HostTimes, LARGE, RankTimes, RanksByHost};
+use racks::{Distance, racks};
 pub use ring::ring;
-use verdict::{Slow, SlowLink};
+use verdict::{Slow, SlowComputer, SlowLink};
 
 /// More ranks are refused: every rank is measured against up to 64 others.
 pub const MOST_RANKS: u32 = 4_096;
@@ -46,6 +48,9 @@ pub struct ProbeRecord {
     /// The ranks of each host.
     pub hosts: Vec<Vec<RankId>>,
     pub host_names: Vec<String>,
+    /// The hosts of each rack, by their numbers; `None` if no racks were found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub racks: Option<Vec<Vec<HostId>>>,
     /// The model of the simulated network; `None` on real ranks.
     pub network: Option<String>,
     /// Number of finished rounds.
@@ -55,7 +60,7 @@ pub struct ProbeRecord {
     pub links: Vec<LinkRecord>,
     /// Speed by rank, 1 on average.
     pub speeds: Vec<f64>,
-    /// Slow parts: a host, a rank (if there is only one host) or a link.
+    /// Slow parts: a host, a rank (unlike the others of its host) or a link.
     pub slow: Vec<Slow>,
     /// Bound of the probability that something is named that is not slow.
     pub false_alarms: f64,
@@ -129,8 +134,9 @@ fn record(
     cores_per_rank: Option<f64>,
 ) -> Result<ProbeRecord> {
     let speeds = speeds(times);
+    let hosts = &hosts.clone().with_racks(&found_racks(hosts, times));
     let ranks_on: Vec<Vec<RankId>> = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host)).collect();
-    let (within, mut between) = (links::within(spec, times), links::between(spec, times, hosts));
+    let (within, mut between) = (links::within(spec, times), links::between(spec, times, hosts, |_, _| true));
     let (slow, false_alarms) = slow(hosts, times);
     let link = |fitted: &Option<Fitted>| fitted.as_ref().map(|fitted| fitted.link);
     let own_ports = Measured {
@@ -143,15 +149,23 @@ fn record(
     };
     let shared = links::is_shared(&own_ports, spec, times, between.as_ref().is_some_and(Fitted::is_exact))?;
     let measured = links::with_ports(&own_ports, shared);
-    if let Some(between) = &mut between {
-        between.link.shared = shared;
+    // For people, pairs of hosts in one rack and in two are different kinds of links.
+    let mut beyond = None;
+    if hosts.racks() > 1 {
+        let of_kind = |same: bool| links::between(spec, times, hosts, |a, b| (hosts.rack_of(a) == hosts.rack_of(b)) == same);
+        (between, beyond) = (of_kind(true), of_kind(false));
     }
-    let links = [("within", within), ("hosts", between)].into_iter().filter_map(|(between, found)| Some(found?.record(between)));
+    for link in [&mut between, &mut beyond].into_iter().flatten() {
+        link.link.shared = shared;
+    }
+    let kinds = [("within", within), ("hosts", between), ("racks", beyond)];
+    let links = kinds.into_iter().filter_map(|(between, found)| Some(found?.record(between)));
     let latencies = times.iter().zip(0..).flat_map(|(rank, me)| rank.ranks.iter().map(move |(other, ticks)| (me, *other, us(*ticks))));
     Ok(ProbeRecord {
         ranks: times.len() as u32,
         hosts: ranks_on,
         host_names: hosts.names().to_vec(),
+        racks: (hosts.racks() > 1).then(|| RackId::all(hosts.racks()).map(|rack| hosts.hosts_in(rack)).collect()),
         network: site.network.clone(),
         rounds: spec.rounds,
         rounds_needed: verdict::rounds_needed(verdict::candidates(hosts.count(), times.len() as u32)) as u32,
@@ -169,6 +183,17 @@ fn record(
         measured,
         site,
     })
+}
+
+/// The rack of each host by a number: from the times of empty messages, or from those of [`LARGE`] bytes, which a thin link between racks shows.
+fn found_racks(hosts: &Hosts, times: &[RankTimes]) -> Vec<u32> {
+    let by_pair = by_pair(times, hosts);
+    let apart = |which: fn(&HostTimes) -> &Vec<f64>| {
+        let distances: Vec<Distance> = by_pair.iter().filter_map(|(pair, times)| Some((*pair, median(which(times))?))).collect();
+        racks(hosts.count(), &distances)
+    };
+    let by_latency = apart(|times| &times.small);
+    if by_latency.iter().any(|rack| *rack != by_latency[0]) { by_latency } else { apart(|times| &times.large) }
 }
 
 /// Relative speed by rank, 1 on average, from the median time of the kernel.
@@ -192,28 +217,17 @@ fn reductions(spec: &ProbeSpec, times: &[RankTimes]) -> Vec<Timed> {
 /// Everything that is slow, and how likely a false alarm is.
 fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64) {
     let rounds = times.iter().map(|rank| rank.kernel.len()).min().unwrap_or(0);
-    let several = hosts.count() > 1;
     let judged = verdict::candidates(hosts.count(), times.len() as u32);
     let false_alarms = verdict::false_alarms(judged, rounds);
     if rounds < verdict::rounds_needed(judged) {
         return (Vec::new(), false_alarms);
     }
-    let candidates: Vec<Vec<RankId>> = match several {
-        true => HostId::all(hosts.count()).map(|host| hosts.ranks_on(host)).collect(),
-        false => RankId::all(times.len() as u32).map(|rank| vec![rank]).collect(),
+    let kernels: Vec<Vec<f64>> = (0..rounds).map(|round| times.iter().map(|rank| rank.kernel[round]).collect()).collect();
+    let named = |found: SlowComputer| match found {
+        SlowComputer::Host(host, factor) => Slow { host: Some(hosts.name(host).to_string()), rank: None, link: None, factor },
+        SlowComputer::Rank(rank, factor) => Slow { host: None, rank: Some(rank), link: None, factor },
     };
-    let took = |ranks: &Vec<RankId>, round: usize| {
-        median(&ranks.iter().map(|rank| times[rank.index()].kernel[round]).collect::<Vec<_>>()).unwrap_or(0.0)
-    };
-    let kernels: Vec<Vec<f64>> = (0..rounds).map(|round| candidates.iter().map(|ranks| took(ranks, round)).collect()).collect();
-    let named = |(candidate, factor): (usize, f64)| {
-        let (host, rank) = match several {
-            true => (Some(hosts.name(HostId::new(candidate as u32)).to_string()), None),
-            false => (None, Some(RankId::new(candidate as u32))),
-        };
-        Slow { host, rank, link: None, factor }
-    };
-    let mut slow: Vec<Slow> = verdict::computing(&kernels).into_iter().map(named).collect();
+    let mut slow: Vec<Slow> = verdict::computing(hosts, &kernels).into_iter().map(named).collect();
 
     let by_pair = by_pair(times, hosts);
     let pairs: Vec<(HostId, HostId)> = by_pair.keys().copied().collect();
@@ -221,8 +235,8 @@ fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64) {
         let rounds = by_pair.values().map(|times| which(times).len()).min().unwrap_or(0);
         (0..rounds).map(|round| by_pair.values().map(|times| which(times)[round]).collect()).collect()
     };
-    let mut links = verdict::links(&pairs, &by_round(|times| &times.small));
-    for found in verdict::links(&pairs, &by_round(|times| &times.large)) {
+    let mut links = verdict::links(&pairs, hosts, &by_round(|times| &times.small));
+    for found in verdict::links(&pairs, hosts, &by_round(|times| &times.large)) {
         merge(&mut links, found);
     }
     slow.extend(links.iter().map(|link| {

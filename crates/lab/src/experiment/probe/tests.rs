@@ -80,6 +80,84 @@ fn one_rank_has_speed_and_nothing_else() {
     assert_eq!((record.speeds, record.hosts), (vec![1.0], vec![vec![RankId::FIRST]]));
 }
 
+/// A cluster whose hosts are in these racks: messages between racks take 80 us and 20 ns a byte.
+fn racked(racks: &[u32], each: u32) -> Measured {
+    let network = cluster(racks.len() as u32, each);
+    let usual = network.between.unwrap();
+    let far = MeasuredLink { latency: 80_000, per_byte: 20_000, ..usual };
+    let pairs =
+        HostId::all(racks.len() as u32).flat_map(|low| HostId::all(racks.len() as u32).skip(low.index() + 1).map(move |high| (low, high)));
+    Measured { pairs: pairs.filter(|(low, high)| racks[low.index()] != racks[high.index()]).map(|pair| (pair, far)).collect(), ..network }
+}
+
+/// The link of a pair of hosts takes this many times as long.
+fn slowed(network: &mut Measured, low: HostId, high: HostId, times: u64) {
+    let usual = network.pairs.get(&(low, high)).copied().or(network.between).unwrap();
+    network.pairs.insert((low, high), MeasuredLink { latency: times * usual.latency, per_byte: times * usual.per_byte, ..usual });
+}
+
+const RACKS: [&[u32]; 5] =
+    [&[0, 0, 0, 0, 0, 0, 1, 1], &[0, 0, 1, 1], &[0, 1, 0, 1, 0, 1], &[0, 0, 1, 1, 2, 2, 3, 3], &[0, 0, 0, 1, 1, 1, 2]];
+
+#[test]
+fn racks_are_found_and_are_no_slow_links() {
+    let spec = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
+    for (racks, each) in RACKS.into_iter().flat_map(|racks| [(racks, 1), (racks, 2)]) {
+        let (ranks, model) = simulated(racked(racks, each));
+        let record = found(ranks, model, &spec);
+        assert_eq!(record.measured.hosts, cluster(racks.len() as u32, each).hosts.with_racks(racks), "{racks:?}");
+        assert_eq!(record.slow, [], "{racks:?}");
+        let start_ups: Vec<_> = record.links.iter().skip(each as usize - 1).map(|link| (link.between, link.latency_us)).collect();
+        assert_eq!(start_ups, [("hosts", 21.0), ("racks", 80.0)], "{racks:?}");
+        let by_host: Vec<u32> = HostId::all(racks.len() as u32)
+            .map(|host| record.racks.iter().flatten().position(|rack| rack.contains(&host)).unwrap() as u32)
+            .collect();
+        assert_eq!(by_host, *racks);
+    }
+    // A thin link, as far as the others.
+    let mut thin = racked(RACKS[1], 1);
+    thin.pairs.values_mut().for_each(|link| link.latency = 21_000);
+    let (ranks, model) = simulated(thin);
+    let record = found(ranks, model, &spec);
+    assert_eq!((record.racks, record.slow), (Some(vec![[0, 1].map(HostId::new).to_vec(), [2, 3].map(HostId::new).to_vec()]), vec![]));
+}
+
+#[test]
+fn in_racks_a_slow_link_is_named_in_3_of_3_and_nobody_else() {
+    slow_links_in_racks(3);
+}
+
+#[test]
+#[ignore = "takes a minute (scripts/test --all)"]
+fn in_racks_a_slow_link_is_named_in_20_of_20_and_nobody_else() {
+    slow_links_in_racks(20);
+}
+
+fn slow_links_in_racks(seeds: u64) {
+    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
+    let probed = |seed: u64, network: Measured| {
+        let (ranks, model) = noisy(seed, network);
+        found(ranks, model, &quick)
+    };
+    for (seed, racks) in (0..seeds).flat_map(|seed| [RACKS[0], RACKS[2], RACKS[3]].map(|racks| (seed, racks))) {
+        assert_eq!(named(&probed(seed, racked(racks, 1))), Vec::<String>::new(), "seed {seed}: a false alarm");
+        let hosts = racks.len() as u32;
+        // A link between racks, and one within a rack that has more than two hosts, or else between two others.
+        let low = HostId::new(seed as u32 % hosts);
+        let of_kind =
+            |within: bool| HostId::all(hosts).filter(move |other| (racks[other.index()] == racks[low.index()]) == within && *other != low);
+        let in_rack = if of_kind(true).count() > 1 { of_kind(true).next() } else { of_kind(false).next_back() };
+        for other in [of_kind(false).next(), in_rack].into_iter().flatten() {
+            let (low, high) = (low.min(other), low.max(other));
+            let mut network = racked(racks, 1);
+            slowed(&mut network, low, high, 4);
+            let record = probed(seed, network);
+            assert_eq!(named(&record), [format!("h{low}-h{high}")], "seed {seed}, {racks:?}");
+            assert!((2.5..5.0).contains(&record.slow[0].factor), "{:?}", record.slow);
+        }
+    }
+}
+
 /// Speeds that vary by rank, messages that are delayed at random; a new draw for each seed.
 fn noisy(seed: u64, network: Measured) -> (u32, Model) {
     use rand::rngs::ChaCha8Rng;
@@ -164,6 +242,32 @@ fn on_one_host_a_rank_is_named() {
     let record = found(6, Model { speeds, ..Model::default() }, &spec());
     assert_eq!(record.slow, [Slow { host: None, rank: Some(RankId::new(4)), link: None, factor: 2.0 }]);
     assert!((record.speeds[4] - 0.5 / (5.5 / 6.0)).abs() < 1e-9);
+}
+
+#[test]
+fn on_several_hosts_a_slow_rank_is_named_and_not_its_host() {
+    for (hosts, each, rank) in [(3, 4, 1), (2, 2, 1), (4, 3, 11)] {
+        let mut network = cluster(hosts, each);
+        network.speeds[rank] = Speed::ratio(1, 2).unwrap();
+        let (ranks, model) = simulated(network);
+        let record = found(ranks, model, &ProbeSpec { rounds: 12, ..ProbeSpec::quick() });
+        let slow = Slow { host: None, rank: Some(RankId::new(rank as u32)), link: None, factor: 2.0 };
+        assert_eq!(record.slow, [slow], "{hosts} hosts of {each}");
+    }
+}
+
+#[test]
+#[ignore = "takes a quarter of a minute (scripts/test --all)"]
+fn a_slow_rank_of_a_host_is_named_in_20_of_20_and_nobody_else() {
+    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
+    for seed in 0..20 {
+        let (ranks, model) = noisy(seed, cluster(4, 4));
+        assert_eq!(named(&found(ranks, model, &quick)), Vec::<String>::new(), "seed {seed}: a false alarm");
+        let mut network = cluster(4, 4);
+        network.speeds[seed as usize % 16] = Speed::ratio(4, 5).unwrap();
+        let (ranks, model) = noisy(seed, network);
+        assert_eq!(named(&found(ranks, model, &quick)), [(seed % 16).to_string()], "seed {seed}");
+    }
 }
 
 #[test]

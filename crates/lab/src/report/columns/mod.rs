@@ -15,6 +15,7 @@ mod when;
 pub(super) use compare::kind_of;
 pub(super) use division::{LayerRow, ProcessorRow};
 pub(super) use nodes::PhaseNode;
+pub(super) use probe::link_kind;
 pub(super) use run::RankTimes;
 pub(super) use spread::{RankShare, SpreadLink};
 

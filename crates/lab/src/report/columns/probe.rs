@@ -4,15 +4,24 @@ use super::super::figures::{bytes, duration_us, three};
 use super::{Column, Tabular, Value};
 use crate::experiment::probe::LinkRecord;
 
+/// The kind of a link, for people.
+pub fn link_kind(link: &LinkRecord) -> &'static str {
+    match link.between {
+        "within" => "within hosts",
+        "racks" => "between racks",
+        _ => "between hosts",
+    }
+}
+
 impl Tabular for LinkRecord {
     fn columns() -> Vec<Column<Self>> {
         let new = Column::<Self>::new;
         vec![
             new("between", |link| link.between.to_string())
                 .heading("link")
-                .reads(|link| if link.between == "within" { "within hosts".into() } else { "between hosts".into() })
+                .reads(|link| link_kind(link).into())
                 .left()
-                .about("Ranks of one host, or of two."),
+                .about("Ranks of one host, of two hosts, or of two racks."),
             new("latency_us", |link| link.latency_us.csv())
                 .heading("start-up")
                 .reads(|link| duration_us(link.latency_us))
