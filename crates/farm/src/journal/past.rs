@@ -5,19 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use super::by_seq::BySeq;
 use super::record::{self, Record};
+use super::times::Times;
 use crate::task::{State, Task};
 
 /// Last record of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Known {
+pub(super) struct Known {
     /// Hashes of what its command may have been; none if the log does not say it.
-    texts: [Option<u64>; 2],
-    state: State,
-    start: f64,
-    attempts: u32,
+    pub(super) texts: [Option<u64>; 2],
+    pub(super) state: State,
+    pub(super) start: f64,
+    pub(super) attempts: u32,
     /// It is from a journal, which says more than a job log of the same attempt.
-    is_ours: bool,
+    pub(super) is_ours: bool,
 }
 
 impl Known {
@@ -52,13 +54,14 @@ pub struct ByLine<'a> {
 /// The records of earlier jobs.
 #[derive(Debug, Default)]
 pub struct Past {
-    by_seq: HashMap<u64, Known>,
+    by_seq: BySeq,
     /// As `by_seq`, from logs that name lines instead, with the number that the other program gave the command.
     by_line: HashMap<Place, (Option<u64>, Known)>,
     /// Places of several commands that their log does not tell apart: which of them are finished is not known.
     ambiguous: HashSet<Place>,
-    /// Mean run time and number of runs by program and arguments, and by program.
-    times: HashMap<u64, (f64, u64)>,
+    /// Mean run times by program and arguments, and by program: of these there are few, which a table of both would keep for each run until it is sorted.
+    times: Times,
+    programs: Times,
     /// Lines that are no records: cut short when a job was killed.
     pub torn: u64,
 }
@@ -101,16 +104,12 @@ impl Past {
             attempts: record.attempt,
             is_ours: record.is_ours,
         };
-        let old = self.by_seq.entry(record.seq).or_insert(known);
-        if known.precedence() >= old.precedence() {
-            *old = known;
+        if self.by_seq.get(record.seq).is_none_or(|old| known.precedence() >= old.precedence()) {
+            self.by_seq.set(record.seq, known);
         }
         if record.state == State::Done {
-            for key in keys(&record.command).into_iter().flatten() {
-                let (mean, runs) = self.times.entry(key).or_default();
-                *runs += 1;
-                *mean += (record.runtime - *mean) / *runs as f64;
-            }
+            self.times.add(hash(&record.command), record.runtime);
+            program(&record.command).iter().for_each(|key| self.programs.add(*key, record.runtime));
         }
     }
 
@@ -136,8 +135,15 @@ impl Past {
     pub fn learn(&mut self, read: impl FnOnce(&mut Past) -> io::Result<()>) -> io::Result<()> {
         let mut other = Past::default();
         read(&mut other)?;
-        self.times.extend(other.times);
+        self.times.take_over(other.times);
+        self.programs.take_over(other.programs);
         Ok(())
+    }
+
+    /// All has been read: what is asked for is found at once from now on.
+    pub fn settle(&mut self) {
+        self.times.settle();
+        self.programs.settle();
     }
 
     /// Returns true if there is nothing.
@@ -147,25 +153,24 @@ impl Past {
 
     /// Returns true if the task of this number has a record.
     pub fn has(&self, seq: u64) -> bool {
-        self.by_seq.contains_key(&seq)
+        self.by_seq.get(seq).is_some()
     }
 
     /// Number of tasks with a greater number than this that have records, and the last of them.
     pub fn behind(&self, seq: u64) -> Option<(u64, u64)> {
-        let behind = || self.by_seq.keys().copied().filter(|other| *other > seq);
-        behind().max().map(|last| (behind().count() as u64, last))
+        self.by_seq.behind(seq)
     }
 
     /// The final state of the task of this number, if it has one.
     pub fn final_state(&self, seq: u64) -> Option<State> {
-        self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())
+        self.by_seq.get(seq).map(|known| known.state).filter(|state| state.is_final())
     }
 
     /// Decision on a task. With `retry`, tasks that failed or were skipped are run again.
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
         let place = (task.line, task.repeat_index());
-        let by_line = self.by_line.get(&place).map(|(_, known)| known).filter(|_| !self.ambiguous.contains(&place));
-        let known = match (self.by_seq.get(&task.seq), by_line) {
+        let by_line = self.by_line.get(&place).map(|(_, known)| *known).filter(|_| !self.ambiguous.contains(&place));
+        let known = match (self.by_seq.get(task.seq), by_line) {
             (Some(one), Some(other)) => Some(if other.precedence() > one.precedence() { other } else { one }),
             (one, other) => one.or(other),
         };
@@ -180,7 +185,7 @@ impl Past {
 
     /// Run time in earlier runs: of the same command, else of its program with other arguments.
     pub fn learnt(&self, text: &[u8]) -> Option<f64> {
-        keys(text).into_iter().flatten().find_map(|key| self.times.get(&key)).map(|(mean, _)| *mean)
+        self.times.get(hash(text)).or_else(|| self.programs.get(program(text)?))
     }
 }
 
@@ -213,10 +218,9 @@ fn hash(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Keys of the very command and of its program.
-fn keys(text: &[u8]) -> [Option<u64>; 2] {
-    let program = text.trim_ascii().split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty());
-    [Some(hash(text)), program.map(|program| hash(&[program, b"\0program"].concat()))]
+/// Key of a command's program.
+fn program(text: &[u8]) -> Option<u64> {
+    text.trim_ascii().split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty()).map(hash)
 }
 
 #[cfg(test)]
