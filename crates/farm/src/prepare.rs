@@ -167,6 +167,7 @@ pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     for path in &settings.logs {
         foreign::read(&mut past, path).map_err(|why| unreadable("--resume-from", path, why))?;
     }
+    past.settle();
     Ok(past)
 }
 

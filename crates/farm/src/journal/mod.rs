@@ -2,10 +2,12 @@
 //!
 //! The first columns are those of GNU parallel's job log. A task counts as done when its record is on the disk.
 
+mod by_seq;
 pub mod foreign;
 pub mod joblog;
 pub mod past;
 pub mod record;
+mod times;
 pub mod write;
 
 use std::fs::{self, File, Permissions};

@@ -5,22 +5,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use super::by_seq::BySeq;
 use super::record::{self, Record};
+use super::times::Times;
 use crate::list::{Origin, line};
 use crate::task::{State, Task};
 
 /// Last record of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Known {
+pub(super) struct Known {
     /// Hashes of what its command may have been; none if the log does not say it.
-    texts: [Option<u64>; 2],
+    pub(super) texts: [Option<u64>; 2],
     /// They are hashes of its words: another program may have quoted them otherwise.
-    by_words: bool,
-    state: State,
-    start: f64,
-    attempts: u32,
+    pub(super) by_words: bool,
+    pub(super) state: State,
+    pub(super) start: f64,
+    pub(super) attempts: u32,
     /// It is from a journal, which says more than a job log of the same attempt.
-    is_ours: bool,
+    pub(super) is_ours: bool,
 }
 
 impl Known {
@@ -56,17 +58,18 @@ pub struct ByLine<'a> {
 /// The records of earlier jobs.
 #[derive(Debug, Default)]
 pub struct Past {
-    by_seq: HashMap<u64, Known>,
+    by_seq: BySeq,
     /// As `by_seq`, from job logs, whose numbers are GNU parallel's.
-    by_number: HashMap<u64, Known>,
+    by_number: BySeq,
     /// These numbers are lines of the list.
     counts_lines: bool,
     /// As `by_seq`, from logs that name lines instead, with the number that the other program gave the command.
     by_line: HashMap<Place, (Option<u64>, Known)>,
     /// Places of several commands that their log does not tell apart: which of them are finished is not known.
     ambiguous: HashSet<Place>,
-    /// Mean run time and number of runs by program and arguments, and by program.
-    times: HashMap<u64, (f64, u64)>,
+    /// Mean run times by program and arguments, and by program: of these there are few, which a table of both would keep for each run until it is sorted.
+    times: Times,
+    programs: Times,
     /// Lines that are no records: cut short when a job was killed.
     pub torn: u64,
 }
@@ -117,16 +120,12 @@ impl Past {
             attempts: record.attempt,
             is_ours,
         };
-        let old = records.entry(record.seq).or_insert(known);
-        if known.precedence() >= old.precedence() {
-            *old = known;
+        if records.get(record.seq).is_none_or(|old| known.precedence() >= old.precedence()) {
+            records.set(record.seq, known);
         }
         if record.state == State::Done {
-            for key in keys(&record.command).into_iter().flatten() {
-                let (mean, runs) = self.times.entry(key).or_default();
-                *runs += 1;
-                *mean += (record.runtime - *mean) / *runs as f64;
-            }
+            self.times.add(hash(&record.command), record.runtime);
+            program(&record.command).iter().for_each(|key| self.programs.add(*key, record.runtime));
         }
     }
 
@@ -152,8 +151,15 @@ impl Past {
     pub fn learn(&mut self, read: impl FnOnce(&mut Past) -> io::Result<()>) -> io::Result<()> {
         let mut other = Past::default();
         read(&mut other)?;
-        self.times.extend(other.times);
+        self.times.take_over(other.times);
+        self.programs.take_over(other.programs);
         Ok(())
+    }
+
+    /// All has been read: what is asked for is found at once from now on.
+    pub fn settle(&mut self) {
+        self.times.settle();
+        self.programs.settle();
     }
 
     /// Returns true if there is nothing.
@@ -163,26 +169,25 @@ impl Past {
 
     /// Returns true if the task of this number has a record.
     pub fn has(&self, seq: u64) -> bool {
-        self.by_seq.contains_key(&seq)
+        self.by_seq.get(seq).is_some()
     }
 
     /// Number of tasks with a greater number than this that have records, and the last of them.
     pub fn behind(&self, seq: u64) -> Option<(u64, u64)> {
-        let behind = || self.by_seq.keys().copied().filter(|other| *other > seq);
-        behind().max().map(|last| (behind().count() as u64, last))
+        self.by_seq.behind(seq)
     }
 
     /// The final state of the task of this number, if it has one.
     pub fn final_state(&self, seq: u64) -> Option<State> {
-        self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())
+        self.by_seq.get(seq).map(|known| known.state).filter(|state| state.is_final())
     }
 
     /// Decision on a task. With `retry`, tasks that failed or were skipped are run again.
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
         let place = (task.line, task.repeat_index());
-        let by_line = self.by_line.get(&place).map(|(_, known)| known).filter(|_| !self.ambiguous.contains(&place));
+        let by_line = self.by_line.get(&place).map(|(_, known)| *known).filter(|_| !self.ambiguous.contains(&place));
         let number = if self.counts_lines { task.line } else { task.seq };
-        let all = [self.by_seq.get(&task.seq), self.by_number.get(&number), by_line];
+        let all = [self.by_seq.get(task.seq), self.by_number.get(number), by_line];
         let known = all.into_iter().flatten().reduce(|one, other| if other.precedence() > one.precedence() { other } else { one });
         match known {
             None => Verdict::Run { attempts: 0 },
@@ -195,7 +200,7 @@ impl Past {
 
     /// Run time in earlier runs: of the same command, else of its program with other arguments.
     pub fn learnt(&self, text: &[u8]) -> Option<f64> {
-        keys(text).into_iter().flatten().find_map(|key| self.times.get(&key)).map(|(mean, _)| *mean)
+        self.times.get(hash(text)).or_else(|| self.programs.get(program(text)?))
     }
 }
 
@@ -238,10 +243,9 @@ fn hash_words(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Keys of the very command and of its program.
-fn keys(text: &[u8]) -> [Option<u64>; 2] {
-    let program = text.trim_ascii().split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty());
-    [Some(hash(text)), program.map(|program| hash(&[program, b"\0program"].concat()))]
+/// Key of a command's program.
+fn program(text: &[u8]) -> Option<u64> {
+    text.trim_ascii().split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty()).map(hash)
 }
 
 #[cfg(test)]

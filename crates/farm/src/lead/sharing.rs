@@ -158,7 +158,7 @@ impl Lead {
                 sharing.taken.insert(seq);
                 // The records of a dead job do not change: they are read once, however many blocks it had.
                 if sharing.dead.insert(holder) {
-                    self.past = past(self)?;
+                    self.read_records()?;
                 }
                 Ok(Claim::Ours)
             }
@@ -234,18 +234,20 @@ impl Lead {
         self.sharing.is_first = self.sharing.presence.as_ref().is_none_or(is_later);
         // Blocks that are done by now have all their records.
         self.sharing.complete = self.sharing.leases.as_mut().map_or(Ok(BTreeSet::new()), Leases::look).map_err(failed)?;
-        self.past = past(self)?;
+        self.read_records()?;
         self.sharing.others.clear();
         self.sharing.at = 0;
         self.list = prepare::open(&self.settings)?;
         self.is_read = false;
         Ok(())
     }
-}
 
-/// The records as they are now.
-fn past(lead: &Lead) -> Result<Past> {
-    let mut settings = lead.settings.clone();
-    settings.resume = true;
-    prepare::past(&settings, &[])
+    /// Reads the records as they are now. They are not in memory twice.
+    fn read_records(&mut self) -> Result<()> {
+        let mut settings = self.settings.clone();
+        settings.resume = true;
+        self.past = Past::default();
+        self.past = prepare::past(&settings, &[])?;
+        Ok(())
+    }
 }
