@@ -28,6 +28,14 @@ struct Bar {
     state: State,
 }
 
+/// One failure on the page.
+struct Failure {
+    seq: u64,
+    command: String,
+    /// Its last lines.
+    said: String,
+}
+
 /// Data that is collected while a farm runs.
 pub struct Report {
     folder: PathBuf,
@@ -36,8 +44,8 @@ pub struct Report {
     /// All tasks' ends and run times, for the tail: rounded to milliseconds they take eight bytes a task.
     ends: Vec<(f32, f32)>,
     began: f64,
-    /// By kind: how many, and of the first ones Seq, command and last lines.
-    failures: BTreeMap<String, (u64, Vec<(u64, String, String)>)>,
+    /// By kind: how many, and the first ones.
+    failures: BTreeMap<String, (u64, Vec<Failure>)>,
 }
 
 impl Report {
@@ -76,7 +84,7 @@ impl Report {
             let (number, lines) = self.failures.entry(how(outcome)).or_default();
             *number += 1;
             if lines.len() < SHOWN {
-                lines.push((*seq, String::from_utf8_lossy(text).into_owned(), last_lines(last)));
+                lines.push(Failure { seq: *seq, command: String::from_utf8_lossy(text).into_owned(), said: last_lines(last) });
             }
         }
         Ok(())
@@ -110,7 +118,7 @@ impl Report {
         }
         for (kind, (number, lines)) in &self.failures {
             page += &format!("<h3>{number} tasks: {}</h3>\n<table>\n", escaped(kind));
-            for (seq, command, said) in lines {
+            for Failure { seq, command, said } in lines {
                 page += &format!("<tr><td>{seq}</td><td><code>{}</code><pre>{}</pre></td></tr>\n", escaped(command), escaped(said));
             }
             page += "</table>\n";
