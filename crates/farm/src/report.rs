@@ -28,6 +28,14 @@ struct Bar {
     state: State,
 }
 
+/// One failure on the page.
+struct Failure {
+    seq: u64,
+    command: String,
+    /// Its last lines.
+    said: String,
+}
+
 /// Data that is collected while a farm runs.
 pub struct Report {
     folder: PathBuf,
@@ -79,7 +87,7 @@ impl Report {
             let (number, lines) = self.failures.entry(how(outcome)).or_default();
             *number += 1;
             if lines.len() < SHOWN {
-                lines.push((*seq, String::from_utf8_lossy(text).into_owned(), last_lines(last)));
+                lines.push(Failure { seq: *seq, command: String::from_utf8_lossy(text).into_owned(), said: last_lines(last) });
             }
         }
         Ok(())
@@ -113,7 +121,7 @@ impl Report {
         }
         for (kind, (number, lines)) in &self.failures {
             page += &format!("<h3>{number} tasks: {}</h3>\n<table>\n", escaped(kind));
-            for (seq, command, said) in lines {
+            for Failure { seq, command, said } in lines {
                 page += &format!("<tr><td>{seq}</td><td><code>{}</code><pre>{}</pre></td></tr>\n", escaped(command), escaped(said));
             }
             page += "</table>\n";
