@@ -3,12 +3,36 @@
 //!
 //! # Start here
 //!
-//! A program that has a `Vec` of tasks on each rank calls [`balance_vec`]:
+//! An MPI program whose ranks have cells of uneven cost opens a [`guest`]'s world on its communicator, lends cells to other ranks, and brings the
+//! results home:
+//!
+//! ```no_run
+//! # use equipoise::transport::mpi::rsmpi;
+//! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let universe = rsmpi::initialize().ok_or("MPI was initialised before")?;
+//! # let comm = universe.world();
+//! # let (cells, cost) = (vec![vec![0.5; 100]; 10], vec![1.0; 10]);
+//! use equipoise::guest::World;
+//!
+//! let world = World::with_options(&comm, "balancer=refine")?;                 // comm: the program's own
+//! let plan = world.plan(&cost)?;                                              // cost: a number for each cell of this rank
+//! println!("{} now, {} after", plan.verdict().before, plan.verdict().after);  // the slowest rank over the mean
+//! let there = plan.move_vec(cells)?;                                          // anything that serialises
+//! let results = there.iter().map(chemistry).collect();
+//! let mine: Vec<f64> = plan.give_back(results)?;                              // one for each cell, in their order
+//! # drop(mine);
+//! world.close()?;
+//! # Ok(()) }
+//! ```
+//!
+//! All ranks make these calls together. [`guest`] also has loops, tasks that create tasks, and the question whether to balance before the next step.
+//! A program whose `Vec` of tasks is to be balanced for good, and no more, calls [`balance_vec`]; [`redistribute`](redistribute()) is the same in a
+//! world of any kind, for example on four simulated ranks:
 //!
 //! ```
 //! use equipoise::transport::{sim, world::World};
 //!
-//! // Under mpirun: `World::on(&comm, mpi::Options::default())?`, and `balance_vec` on each rank. Here: four simulated ranks.
 //! let mut world = World::simulated(4, sim::Model::default());
 //! let tasks = equipoise::redistribute(&mut world, "direct", |rank| if rank.get() == 0 { (0..8).collect() } else { vec![] })?;
 //! assert!(tasks.iter().all(|(_, tasks): &(_, Vec<u64>)| tasks.len() == 2));

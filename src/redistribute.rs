@@ -20,7 +20,7 @@ use crate::guest::Refused;
 use crate::guest::decide::{All, Decision};
 use crate::guest::travel::carried;
 use crate::node::{self, Node, tags};
-use crate::topology::RankId;
+use crate::topology::{RankId, Topology};
 use crate::transport::wire;
 use crate::transport::world::World;
 
@@ -36,12 +36,15 @@ pub struct Terms {
     pub powers: Vec<f64>,
     /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
+    /// `NAME[:SIZES]`: the topology whose links a balancer such as `dem` or `fos` moves tasks along when it decides; each task then goes straight to
+    /// its destination. None: the balancer's own for this number of ranks. Balancers that know every task have no use for one.
+    pub topology: Option<String>,
 }
 
 impl Terms {
     /// A balancer on equal ranks.
     pub fn of(balancer: &str) -> Terms {
-        Terms { balancer: balancer.into(), tolerance: 1.0, powers: Vec::new(), seed: 0 }
+        Terms { balancer: balancer.into(), tolerance: 1.0, powers: Vec::new(), seed: 0, topology: None }
     }
 }
 
@@ -83,13 +86,15 @@ pub struct Balanced<T> {
 ///
 /// # Errors
 /// Wrong usage if there is no such balancer; on every rank if the ranks name different ones, or a task would not read back unchanged; or in
-/// a simulated world of several ranks (use [`redistribute`] there).
-pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>>
+/// a simulated world of several ranks (use [`redistribute`] there). The tasks are given back, as they were; `?` makes an
+/// [`Error`] of it where they are not needed. Only if the world is lost meanwhile, they are lost with it.
+pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>, Refused<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
 {
     if RankId::each(world.held()).len() != 1 {
-        return Err(Error::usage("balance_vec takes the tasks of one rank, but all ranks of a simulation are here: use redistribute"));
+        let why = Error::usage("balance_vec takes the tasks of one rank, but all ranks of a simulation are here: use redistribute");
+        return Err(refused(why, tasks));
     }
     let mut tasks = Some(tasks);
     let balanced = redistribute(world, balancer, |_| tasks.take().unwrap_or_default())?;
@@ -118,8 +123,12 @@ where
 /// process holds; the results are in rank order. See [`balance_vec`].
 ///
 /// # Errors
-/// Wrong usage if there is no such balancer, or the ranks name different ones; otherwise as [`World::run`].
-pub fn redistribute<T>(world: &mut World, balancer: &str, mut tasks: impl FnMut(RankId) -> Vec<T>) -> Result<Vec<(RankId, Vec<T>)>>
+/// As for [`balance_vec`]; the tasks of all ranks that this process holds are given back, in rank order.
+pub fn redistribute<T>(
+    world: &mut World,
+    balancer: &str,
+    mut tasks: impl FnMut(RankId) -> Vec<T>,
+) -> Result<Vec<(RankId, Vec<T>)>, Refused<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
 {
@@ -186,7 +195,13 @@ where
 
 impl Terms {
     fn check(&self, ranks: u32) -> Result<()> {
-        balance::find(&self.balancer)?;
+        let chosen = balance::find(&self.balancer)?;
+        if let Some(name) = &self.topology {
+            let topology = Topology::parse(name, ranks)?;
+            if let Some(why) = chosen.entry.objection(&topology) {
+                return Err(why.into());
+            }
+        }
         if !(self.tolerance.is_finite() && self.tolerance >= 1.0) {
             return Err(Error::usage(format!("the tolerance must be a number of at least 1, and is {}", self.tolerance)));
         }
@@ -291,7 +306,16 @@ fn decide(terms: &Terms, offers: Vec<(Vec<f64>, Vec<bool>)>) -> Result<Announcem
     let counts: Vec<usize> = offers.iter().map(|(weights, _)| weights.len()).collect();
     let powers = if terms.powers.is_empty() { vec![1.0; counts.len()] } else { terms.powers.clone() };
     let (weights, pinned): (Vec<_>, Vec<_>) = offers.into_iter().unzip();
-    let all = All { weights: weights.concat(), pinned: pinned.concat(), bytes: Vec::new(), places: None, powers, capacity: None, counts };
+    let all = All {
+        weights: weights.concat(),
+        pinned: pinned.concat(),
+        bytes: Vec::new(),
+        places: None,
+        powers,
+        capacity: None,
+        counts,
+        topology: terms.topology.clone(),
+    };
     let Decision { destinations, ratios, moved, .. } = all.decide(&terms.balancer, terms.tolerance, terms.seed)?;
     let counts = all.counts.iter().map(|count| *count as u64).collect();
     Ok(Announcement { counts, destinations, before: ratios.before, after: ratios.after, moved })
@@ -337,9 +361,13 @@ mod tests {
         let mut world = World::simulated(1, sim::Model::default());
         assert_eq!(balance_vec(&mut world, "cwa", vec![3u8, 1]).unwrap(), [3, 1]);
         let mut world = World::simulated(2, sim::Model::default());
-        assert_eq!(balance_vec(&mut world, "cwa", vec![3u8]).unwrap_err().exit_status(), 2);
-        let unknown = redistribute(&mut world, "magic", |_| vec![0u8]).unwrap_err();
+        let refused = balance_vec(&mut world, "cwa", vec![3u8]).unwrap_err();
+        assert_eq!((refused.failure.status, refused.values.as_slice()), (crate::guest::Status::Usage, &[3][..]));
+        let unknown = redistribute(&mut world, "magic", |rank| vec![rank.get(); 2]).unwrap_err();
         assert!(unknown.to_string().contains("'magic'"));
+        assert_eq!(unknown.values, [0, 0, 1, 1]);
+        // As before where nobody wants them.
+        assert_eq!(Error::from(unknown).exit_status(), 2);
     }
 
     #[test]
@@ -359,6 +387,25 @@ mod tests {
         let mut world = World::simulated(2, sim::Model::default());
         let balanced = redistribute_weighed(&mut world, &terms, |_| vec![Weighed { task: 7u8, weight: 1.0, pinned: false }]).unwrap();
         assert_eq!((balanced[0].1.tasks.len(), balanced[1].1.tasks.len()), (0, 2));
+    }
+
+    #[test]
+    fn a_balancer_decides_along_the_topology_that_is_named() {
+        let tasks =
+            |rank: RankId| (0..if rank.get() == 0 { 16 } else { 0 }).map(|at| Weighed { task: at, weight: 1.0, pinned: false }).collect();
+        let on = |balancer: &str, topology: Option<&str>| {
+            let terms = Terms { topology: topology.map(String::from), ..Terms::of(balancer) };
+            let balanced = redistribute_weighed(&mut World::simulated(8, sim::Model::default()), &terms, tasks);
+            balanced.map(|all| all.into_iter().map(|(_, balanced)| balanced.tasks).collect::<Vec<Vec<u32>>>())
+        };
+        let (line, cube) = (on("dem", Some("line")).unwrap(), on("dem", Some("hypercube")).unwrap());
+        assert!(cube.iter().all(|tasks| tasks.len() == 2) && line != cube, "{line:?} {cube:?}");
+        assert_eq!(on("cwa", None).unwrap(), on("cwa", Some("hypercube:3")).unwrap());
+        for (topology, says) in [("line", "cwa"), ("ball", "topology 'ball'"), ("line:x", "topology")] {
+            let refused = on("cwa", Some(topology)).unwrap_err();
+            assert!(refused.failure.status == crate::guest::Status::Usage && refused.failure.text.contains(says), "{refused}");
+            assert_eq!(refused.values, (0..16).collect::<Vec<u32>>());
+        }
     }
 
     #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

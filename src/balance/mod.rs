@@ -164,7 +164,7 @@ pub trait Balancer: Send + Sync {
         if !phase_lowers_quotas(shares, placement) {
             return self.reachable(topology, total, shares);
         }
-        let slowest = slowest_of(loads, shares.powers(), placement);
+        let slowest = slowest_of(loads, shares, placement);
         shares.harmless(total, slowest, placement, || self.quota(topology, total, shares)).0
     }
 
@@ -213,15 +213,19 @@ fn phase_lowers_quotas(shares: &Shares, placement: &Placement) -> bool {
     !shares.are_plain() && !shares.are_weighted() && shares.may_round_badly(placement.ranks())
 }
 
-/// The time of the slowest rank, from the loads of all nodes.
-fn slowest_of(loads: &[u64], powers: &Powers, placement: &Placement) -> RankTime {
+/// The time of the slowest rank, from the loads of all nodes. Without what is pinned on ranks without power: that never ends, whatever the others
+/// do, and would excuse everything.
+fn slowest_of(loads: &[u64], shares: &Shares, placement: &Placement) -> RankTime {
     let mut times = vec![RankTime { work: 0, power: 0 }; placement.ranks() as usize];
+    let mut pinned = vec![0; times.len()];
     for (node, load) in (0..).zip(loads) {
-        let time = &mut times[placement.rank_of(node).index()];
-        time.work += load;
-        time.power += powers.of(node);
+        let rank = placement.rank_of(node).index();
+        times[rank].work += load;
+        times[rank].power += shares.powers().of(node);
+        pinned[rank] += shares.pinned_on(node);
     }
-    times.into_iter().max().unwrap_or(RankTime { work: 0, power: 1 })
+    let free = times.into_iter().zip(pinned).map(|(time, pinned)| time.without_what_is_stuck(pinned));
+    free.max().unwrap_or(RankTime { work: 0, power: 1 })
 }
 
 /// A node's part in a phase, being carried out.
@@ -333,7 +337,7 @@ impl<'a> Phase<'a> {
     pub fn survey_of(&mut self, loads: &Gathered<u64>) {
         let placement = &self.node.overlay().placement;
         if phase_lowers_quotas(self.shares, placement) {
-            self.slowest = Some(*loads.derive(|loads| slowest_of(loads, self.powers(), placement)));
+            self.slowest = Some(*loads.derive(|loads| slowest_of(loads, self.shares, placement)));
         }
     }
 

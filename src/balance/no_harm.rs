@@ -9,6 +9,9 @@
 //! - *A check at the end.* Otherwise the reduction comes after the exchange, with the times before and after. Only if the slowest rank has
 //!   become slower, tasks go back the way they came from where there are too many ([`Mover::take_back`](crate::node::migrate::Mover::take_back)).
 //!
+//! Pinned work on a rank without power never ends. It is left out of these times: otherwise the slowest rank could not become slower, and
+//! everything were allowed.
+//!
 //! Unit tasks on equally fast ranks need neither, and pay nothing: the slowest rank gets the mean, rounded up.
 //!
 //! ```text
@@ -58,7 +61,9 @@ pub(super) async fn slowest(phase: &Phase<'_>) -> Result<Slowest> {
     }
     let sum = |of: fn(&Held) -> u64| held.iter().map(of).sum::<u64>();
     let power = phase.powers().of(me) + guests.iter().map(|guest| phase.powers().of(*guest)).sum::<u64>();
-    let times = [sum(|held| held.0), sum(|held| held.1)].map(|work| RankTime { work, power });
+    // What is pinned on a rank without power never ends, whatever the others do.
+    let pinned = std::iter::once(&me).chain(&guests).map(|node| phase.shares.pinned_on(*node)).sum();
+    let times = [sum(|held| held.0), sum(|held| held.1)].map(|work| RankTime { work, power }.without_what_is_stuck(pinned));
     // The first nodes are the real ones.
     let ranks = Group::spaced(0, 1, placement.ranks(), me).ok_or_else(|| Error::Failed(format!("node {me} is not real")))?;
     let [before, now] = ranks.all_reduce(node, times, |a: [RankTime; 2], b| [a[0].max(b[0]), a[1].max(b[1])]).await?;
@@ -109,7 +114,7 @@ pub fn cost(ranks: u32) -> Cost {
 mod tests {
     use super::*;
     use crate::balance::testing::Trial;
-    use crate::load::Powers;
+    use crate::load::{Powers, Segment, Shares, TaskBatch, WorkQueue};
 
     fn powers(list: &[u64]) -> Powers {
         Powers::listed(list.to_vec()).unwrap()
@@ -133,6 +138,37 @@ mod tests {
             assert_eq!((trial.declined, trial.after), (false, vec![1, 1]), "{balancer}");
             let plain = Trial::plain(balancer, "line:2", &[0, 2], powers(&[1, 10]));
             assert_eq!((plain.declined, plain.after), (false, vec![1, 1]), "{balancer}");
+        }
+    }
+
+    #[test]
+    fn pinned_work_without_power_excuses_nothing() {
+        let on = [
+            ("pslb", "line:4"),
+            ("psts", "line:4"),
+            ("direct", "complete"),
+            ("cwa", "hypercube:2"),
+            ("dem", "ring:4"),
+            ("refine", "line:4"),
+        ];
+        for (balancer, topology) in on {
+            for weight in [1, 3] {
+                // Nodes 1 and 2 have power 1 and 10; node 0 has none, and 5 that can't leave it.
+                let shares = Shares::new(powers(&[0, 1, 10, 10])).with_pinned(vec![5, 0, 0, 0]);
+                let shares = if weight > 1 { shares.weighted() } else { shares };
+                let trial = Trial::of_queues(balancer, topology, shares, move |node| {
+                    let row = |first: u64, count: u64, weight: u64| -> TaskBatch {
+                        Segment::row(first, count, weight, bytes::Bytes::new()).into_iter().collect()
+                    };
+                    match node {
+                        0 => WorkQueue::new(TaskBatch::default()).with_pinned(row(0, 5, 1)),
+                        2 => WorkQueue::new(row(5, 2, weight)),
+                        3 => WorkQueue::new(row(7, 1, weight)),
+                        _ => WorkQueue::new(TaskBatch::default()),
+                    }
+                });
+                assert_eq!((trial.after[0], trial.after[1]), (5, 0), "{balancer}: {:?}", trial.after);
+            }
         }
     }
 

@@ -144,7 +144,7 @@ impl Judged {
                 sources[*dst as usize].push(node);
             }
         }
-        let slowest = |loads: &[u64]| slowest_of(loads, shares.powers(), placement);
+        let slowest = |loads: &[u64]| slowest_of(loads, shares, placement);
         Judged {
             tasks: all.iter().map(|offer| offer.tasks).sum(),
             is_slower: slowest(&after) > slowest(&before),

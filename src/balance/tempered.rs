@@ -121,12 +121,16 @@ async fn gossip(phase: &mut Phase<'_>) -> Result<()> {
     }
     let ranks = Group::spaced(0, 1, placement.ranks(), me).ok_or_else(|| Error::Failed(format!("node {me} is not real")))?;
     let power = phase.powers().of(me);
+    // What is pinned where there is no power never ends, and is nobody's share.
+    let stuck = if power == 0 { phase.shares.pinned_on(me) } else { 0 };
+    let load_of = |phase: &Phase<'_>| phase.load().saturating_sub(stuck);
     let mut rng = node.rng();
     let (mut moved, mut idle) = (true, 0);
     for iteration in 0..ITERATIONS {
         // Step 1.
         phase.enter(Stage::Information);
-        let mine = Sum { work: phase.load().into(), power: power.into(), slowest: RankTime { work: phase.load(), power }, moved };
+        let load = load_of(phase);
+        let mine = Sum { work: load.into(), power: power.into(), slowest: RankTime { work: load, power }, moved };
         let sum = ranks.all_reduce(node, mine, Sum::and).await?;
         idle = if sum.moved { 0 } else { idle + 1 };
         if idle == PATIENCE || sum.is_near() {
@@ -135,23 +139,22 @@ async fn gossip(phase: &mut Phase<'_>) -> Result<()> {
         let share = sum.share(power);
 
         // Step 2.
-        let light = Light { rank: me, lacks: share.saturating_sub(phase.load()), load: phase.load(), power };
+        let light = Light { rank: me, lacks: share.saturating_sub(load), load, power };
         let known = spread(&ranks, node, light, iteration, &mut rng).await?;
 
         // Step 3.
         phase.enter(Stage::Decision);
-        let here = RankTime { work: phase.load(), power };
+        let here = RankTime { work: load, power };
         let offers = offers(phase.mover.queue, here, here.work.saturating_sub(share), known, &mut rng);
 
         // Step 4.
         phase.enter(Stage::Information);
-        let own =
-            offers.iter().map(|offer| Offered { to: offer.to, from: me, load: phase.load(), power, rows: offer.rows.clone() }).collect();
+        let own = offers.iter().map(|offer| Offered { to: offer.to, from: me, load, power, rows: offer.rows.clone() }).collect();
         let offered = route(&ranks, node, own).await?;
 
         // Step 5.
         phase.enter(Stage::Exchange);
-        let mut load = phase.load();
+        let mut load = load_of(phase);
         let mut expected = Vec::new();
         for offer in &offered {
             let taken = accepted(offer, &mut load, share, power);

@@ -61,7 +61,7 @@ impl Trial {
         Trial::of_queues(balancer, topology, shares, move |node| WorkQueue::new(tasks_of[node as usize].clone()))
     }
 
-    fn of_queues(balancer: &str, topology: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
+    pub(super) fn of_queues(balancer: &str, topology: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
         let nodes = shares.powers().nodes();
         let overlay = Overlay::one_host(Topology::parse(topology, nodes).unwrap(), nodes).unwrap();
         let loads: Vec<u64> = (0..nodes).map(|node| queue(node).work()).collect();

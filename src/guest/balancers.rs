@@ -11,7 +11,7 @@ use crate::balance::{self, Chosen, Given, Phase};
 use crate::load::Place;
 use crate::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
 use crate::node;
-use crate::topology::{HostId, Overlay};
+use crate::topology::{HostId, Overlay, Topology};
 use crate::transport::sim;
 use crate::transport::world::World;
 
@@ -28,6 +28,8 @@ pub struct Items<'a> {
     pub tolerance: f64,
     /// Seed of the simulated world.
     pub seed: u64,
+    /// Topology of the simulated world; none: the balancer's own.
+    pub topology: Option<&'a str>,
 }
 
 /// The balancer of that name.
@@ -88,7 +90,11 @@ fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let chosen = Rc::new(chosen);
     let mut world = World::simulated(ranks, sim::Model::default());
     world.reseed(items.seed);
-    let overlay = Overlay::new(chosen.entry.topology_on(&world.network()), world.hosts()).map_err(crate::Error::from)?;
+    let topology = match items.topology {
+        Some(name) => Topology::parse(name, ranks).map_err(crate::Error::from)?,
+        None => chosen.entry.topology_on(&world.network()),
+    };
+    let overlay = Overlay::new(topology, world.hosts()).map_err(crate::Error::from)?;
     let placement = &overlay.placement;
     let of_node = |values: &dyn Fn(u32) -> u64| -> Vec<u64> {
         let real = |node| !placement.is_virtual(node);
@@ -147,7 +153,7 @@ mod tests {
     use super::*;
 
     fn items<'a>(weights: &'a [u64], owners: &'a [u32], fixed: &'a [u64], powers: &'a [u64]) -> Items<'a> {
-        Items { problem: Problem { weights, owners, fixed, powers }, places: None, tolerance: 1.0, seed: 1 }
+        Items { problem: Problem { weights, owners, fixed, powers }, places: None, tolerance: 1.0, seed: 1, topology: None }
     }
 
     #[test]

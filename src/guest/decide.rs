@@ -2,7 +2,7 @@
 
 use super::balancers::{self, Items};
 use super::status::{Failure, Result};
-use super::units::units;
+use super::units::{near_one, units};
 use super::verdict::{Judged, Ratios};
 use crate::assign::Problem;
 use crate::assign::capacity::{self, NoRoom, Rooms};
@@ -20,6 +20,8 @@ pub struct All {
     pub powers: Vec<f64>,
     /// Bytes by rank.
     pub capacity: Option<Vec<u64>>,
+    /// Topology that a simulated balancer moves work along; none: its own.
+    pub topology: Option<String>,
 }
 
 /// Destination of each item, and the quality of the result.
@@ -54,13 +56,15 @@ impl All {
         if let Some(capacity) = &self.capacity
             && !keeps(&destinations)
         {
-            let Judged { weights, owners, powers, .. } = judged;
-            let rooms = Rooms { weights, owners, bytes: &self.bytes, movable: &movable, powers, capacity };
+            let weights = judged.without_what_is_stuck();
+            let (weights, _) = near_one(weights.as_deref().unwrap_or(judged.weights));
+            let (powers, _) = near_one(judged.powers);
+            let rooms = Rooms { weights: &weights, owners: &owners, bytes: &self.bytes, movable: &movable, powers: &powers, capacity };
             destinations = capacity::keep(&rooms, &destinations).map_err(refused)?;
         }
-        let ratios = judged.ratios(&destinations);
+        let (before, after) = judged.ratios(&destinations).free;
         // Nothing moves for nothing; what is ordered by places may move for the order's sake.
-        let is_in_vain = ratios.after > ratios.before || (ratios.after == ratios.before && !balancers::needs_places(balancer));
+        let is_in_vain = after > before || (after == before && !balancers::needs_places(balancer));
         if is_in_vain && keeps(&owners) {
             destinations.clone_from(&owners);
         }
@@ -105,8 +109,11 @@ impl All {
         let mut fixed = vec![0; self.counts.len()];
         let mut movable = Vec::with_capacity(units.len());
         for (item, unit) in units.iter().enumerate() {
+            let owner = owners[item] as usize;
             match self.pinned[item] {
-                true => fixed[owners[item] as usize] += unit,
+                // What is pinned where there is no power never ends, whatever the others do.
+                true if self.powers[owner] == 0.0 => {}
+                true => fixed[owner] += unit,
                 false => movable.push(item),
             }
         }
@@ -117,7 +124,7 @@ impl All {
         let problem = Problem { weights: &weights, owners: &holders, fixed: &fixed, powers: &powers };
         let mut destinations = owners.to_vec();
         if self.counts.len() > 1 && !movable.is_empty() {
-            let items = Items { problem, places: places.as_deref(), tolerance, seed };
+            let items = Items { problem, places: places.as_deref(), tolerance, seed, topology: self.topology.as_deref() };
             for (item, rank) in movable.iter().zip(balancers::assign(balancer, &items)?) {
                 destinations[*item] = rank;
             }
@@ -133,10 +140,13 @@ fn refused(why: NoRoom) -> Failure {
 /// Powers as whole numbers: as they are if they are whole and small, and otherwise in parts of the largest.
 fn whole_powers(powers: &[f64]) -> Vec<u64> {
     const PARTS: f64 = (1u64 << 20) as f64;
-    let largest = powers.iter().copied().fold(0.0, f64::max);
-    let are_whole = powers.iter().all(|power| power.fract() == 0.0) && largest <= PARTS;
-    let scale = if are_whole { 1.0 } else { PARTS / largest };
-    powers.iter().map(|power| ((power * scale).round() as u64).max(u64::from(*power > 0.0))).collect()
+    let are_whole = powers.iter().all(|power| power.fract() == 0.0 && *power <= PARTS);
+    if are_whole {
+        return powers.iter().map(|power| *power as u64).collect();
+    }
+    let (near, _) = near_one(powers);
+    let scale = PARTS / near.iter().copied().fold(0.0, f64::max);
+    near.iter().map(|power| ((power * scale).round() as u64).max(u64::from(*power > 0.0))).collect()
 }
 
 #[cfg(test)]
@@ -152,6 +162,7 @@ mod tests {
             places: None,
             powers: vec![1.0; counts.len()],
             capacity: None,
+            topology: None,
         }
     }
 
@@ -187,6 +198,56 @@ mod tests {
         assert!(plan.ratios.before.is_infinite() && plan.ratios.after == 1.0);
         weak.powers = vec![0.0, 0.0];
         assert!(weak.decide("refine", 1.0, 0).is_err());
+    }
+
+    #[test]
+    fn the_units_of_weights_and_powers_do_not_matter() {
+        let usual = all(&[4, 0, 0], &[1.0, 2.0, 3.0, 4.0]).decide("refine", 1.0, 0).unwrap();
+        assert_eq!(usual.ratios.before, 3.0);
+        let is_near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
+        for power in [1e-310, 1e308] {
+            let plan = All { powers: vec![power; 3], ..all(&[4, 0, 0], &[1.0, 2.0, 3.0, 4.0]) }.decide("refine", 1.0, 0).unwrap();
+            assert_eq!(plan.destinations, usual.destinations, "powers {power}");
+            let both = [(plan.ratios.before, 3.0), (plan.ratios.after, usual.ratios.after), (plan.ratios.gain, usual.ratios.gain)];
+            assert!(both.into_iter().all(|(a, b)| is_near(a, b)), "powers {power}: {:?}", plan.ratios);
+        }
+        assert_eq!(whole_powers(&[1e308, 5e307, 0.0]), [1 << 20, 1 << 19, 0]);
+        assert_eq!(whole_powers(&[1e-310, 5e-311]), [1 << 20, 1 << 19]);
+        for (weights, before) in [([1e308, 1e308], 3.0), ([5e-324, 0.0], 3.0), ([5e-324, 5e-324], 3.0)] {
+            let plan = all(&[2, 0, 0], &weights).decide("refine", 1.0, 0).unwrap();
+            let after = if weights[1] > 0.0 { 1.5 } else { 3.0 };
+            let both = [(plan.ratios.before, before), (plan.ratios.after, after), (plan.ratios.bound, after)];
+            assert!(both.into_iter().all(|(a, b)| is_near(a, b)), "{weights:?}: {:?}", plan.ratios);
+        }
+        let mut tight = all(&[3, 0], &[1e308; 3]);
+        tight.capacity = Some(vec![16, 8]);
+        assert_eq!(tight.decide("refine", 1.0, 0).unwrap().moved, 1);
+    }
+
+    #[test]
+    fn what_is_pinned_without_power_stops_nothing() {
+        let places = |items: u32| Some((0..items).map(|at| [f64::from(at), 0.0, 0.0]).collect::<Vec<Place>>());
+        let mut even = 0;
+        for balancer in crate::balance::SIMPLEST_FIRST {
+            let free = All { powers: vec![0.0, 1.0, 1.0], places: places(8), ..all(&[0, 8, 0], &[1.0; 8]) };
+            let mut stuck = All { powers: free.powers.clone(), places: places(9), ..all(&[1, 8, 0], &[1.0; 9]) };
+            stuck.pinned[0] = true;
+            let (expected, plan) = (free.decide(balancer, 1.0, 0).unwrap(), stuck.decide(balancer, 1.0, 0).unwrap());
+            assert_eq!((plan.destinations[0], &plan.destinations[1..]), (0, &expected.destinations[..]), "{balancer}");
+            assert!(plan.ratios.before.is_infinite() && plan.ratios.after.is_infinite(), "{balancer}");
+            assert_eq!((plan.ratios.free, plan.ratios.gain > 0.0), ((2.0, expected.ratios.after), plan.moved > 0), "{balancer}");
+            if plan.ratios.free.1 > 1.0 {
+                continue;
+            }
+            even += 1;
+            // Within capacities, too; and what may leave that rank leaves it.
+            stuck.capacity = Some(vec![64, 64, 24]);
+            assert_eq!(stuck.decide(balancer, 1.0, 0).unwrap().moved, 3, "{balancer}");
+            let both = All { powers: free.powers.clone(), pinned: stuck.pinned.clone(), places: places(9), ..all(&[2, 7, 0], &[1.0; 9]) };
+            let plan = both.decide(balancer, 1.0, 0).unwrap();
+            assert_eq!(plan.destinations.iter().filter(|to| **to == 0).count(), 1, "{balancer}: {plan:?}");
+        }
+        assert!(even > 12, "{even} balancers");
     }
 
     #[test]

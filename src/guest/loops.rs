@@ -9,10 +9,12 @@ use std::time::Instant;
 use super::call::World;
 use super::letters::Op;
 use super::status::{Failure, Result, split};
+use super::units::near_one;
 use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
 use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::RankId;
+use crate::transport::mpi::guest::SHARED;
 
 /// The rule that is used when none is named.
 pub const DEFAULT_RULE: &str = "fac2";
@@ -137,11 +139,15 @@ impl Taker {
     }
 }
 
+fn too_many() -> Failure {
+    Failure::usage(format!("{SHARED} loops are open, and a world has no more: end one first"))
+}
+
 impl World {
     /// Opens a loop over the iterations `first .. last`. Collective. [`next`](World::next) is not.
     ///
     /// # Errors
-    /// Wrong usage, if the rule is unknown, the end is before the beginning, or ranks differ.
+    /// Wrong usage, if the rule is unknown, the end is before the beginning, ranks differ, or 64 loops are open.
     pub fn begin_loop(&self, first: u64, last: u64, rule: &str) -> Result<Loop> {
         self.begin_loop_if(Ok((first, last, rule)))
     }
@@ -156,7 +162,7 @@ impl World {
                 Ok((first, length, rule, terms(rule)?))
             });
             let free = state.loops.iter().position(|open| !open);
-            let checked = free.ok_or_else(|| Failure::usage("too many loops are open")).and_then(|slot| Ok((slot, read?)));
+            let checked = free.ok_or_else(too_many).and_then(|slot| Ok((slot, read?)));
             let (found, mine) = split(checked);
             let hash = |text: &str| text.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let (slot, first, length, rule) =
@@ -165,7 +171,7 @@ impl World {
             let Some((_, (.., terms))) = found else { return Err(Failure::usage("no loop")) };
             let weights = state.weights(world);
             let weights = match terms.rule {
-                Rule::Wf => state.all_of(weights)?,
+                Rule::Wf => near_one(&state.all_of(weights)?).0,
                 _ => vec![1.0; world.ranks() as usize],
             };
             if !state.link()?.shares() {

@@ -11,7 +11,7 @@ use super::letters::Op;
 use super::options::ByRank;
 use super::places::{Places, Route};
 use super::status::{Failure, Result, split};
-use super::verdict::Verdict;
+use super::verdict::{Ratios, Verdict};
 use crate::advice;
 use crate::load::Place;
 
@@ -180,32 +180,29 @@ impl State {
     fn verdict(&self, all: &All, decision: &Decision, balancer: &str, plan_seconds: f64, unit: Option<f64>) -> Verdict {
         let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.measured.item_bytes };
         let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.measured.per_byte } else { 0.0 };
-        let total: f64 = all.weights.iter().sum();
-        let measured = self.measured.step_seconds.filter(|_| total > 0.0).map(|seconds| seconds / total);
-        let unit = unit.or(self.options.unit).or(measured);
-        // A power is relative to the others': a unit lasts `unit` on a rank of mean power.
-        let mean_power = all.powers.iter().sum::<f64>() / all.powers.len() as f64;
-        let gain = decision.ratios.gain * mean_power;
+        // A power is relative to the others': a unit lasts so long on a rank of mean power, where the gain is measured, too.
+        let Ratios { before, after, bound, gain, part, .. } = decision.ratios;
+        let of_a_step =
+            || self.measured.step_seconds.filter(|_| all.weights.iter().any(|weight| *weight > 0.0)).map(|seconds| part * seconds);
+        let saved = unit.or(self.options.unit).map(|unit| gain * unit).or_else(of_a_step);
         let costs = plan_seconds + move_seconds;
         Verdict {
-            before: decision.ratios.before,
-            after: decision.ratios.after,
-            bound: decision.ratios.bound,
+            before,
+            after,
+            bound,
             plan_seconds,
             move_seconds,
             pays_from_seconds_per_unit: if gain > 0.0 { costs / gain } else { f64::INFINITY },
             moved: decision.moved,
             bytes: decision.bytes,
-            pays: unit.map(|unit| advice::pays(gain * unit, costs)),
+            pays: saved.map(|saved| advice::pays(saved, costs)),
             balancer: balancer.into(),
         }
     }
 
     /// The verdict of the balancer that leaves least of a step and its own costs.
     fn best(&self, all: &All, unit: f64) -> Result<Verdict> {
-        let mut best: Option<(f64, Verdict)> = None;
-        let total: f64 = all.weights.iter().sum();
-        let mean = unit * total / all.powers.len() as f64;
+        let mut best: Option<((f64, f64), Verdict)> = None;
         let mut refused = None;
         for name in crate::balance::SIMPLEST_FIRST.iter().copied().filter(|name| !balancers::needs_places(name)) {
             let began = Instant::now();
@@ -217,9 +214,9 @@ impl State {
                 }
             };
             let verdict = self.verdict(all, &decision, name, began.elapsed().as_secs_f64(), Some(unit));
-            let costs = verdict.after * mean + verdict.plan_seconds + verdict.move_seconds;
-            if best.as_ref().is_none_or(|(least, _)| costs < *least) {
-                best = Some((costs, verdict));
+            let left = (decision.ratios.left * unit + verdict.plan_seconds + verdict.move_seconds, decision.ratios.free.1);
+            if best.as_ref().is_none_or(|(least, _)| left < *least) {
+                best = Some((left, verdict));
             }
         }
         best.map(|(_, verdict)| verdict).ok_or_else(|| refused.unwrap_or_else(|| Failure::usage("no balancer suits")))
@@ -274,6 +271,7 @@ impl All {
             places: (dimensions > 0).then(|| Vec::with_capacity(total)),
             powers: offers.iter().map(|offer| offer.power).collect(),
             capacity: None,
+            topology: None,
         };
         let has_capacity = offers.iter().any(|offer| offer.capacity.is_some());
         for (rank, offer) in offers.iter().enumerate() {
@@ -292,9 +290,6 @@ impl All {
                     place
                 }));
             }
-        }
-        if all.weights.iter().sum::<f64>().is_infinite() {
-            return Err(Failure::usage("the weights of all ranks add up to more than a double holds"));
         }
         if has_capacity {
             all.capacity = Some(offers.iter().map(|offer| offer.capacity.map_or(u64::MAX, |bytes| bytes as u64)).collect());

@@ -1,6 +1,8 @@
 //! State of one rank in a run of tasks: its queue, requests from other ranks, and termination detection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,8 @@ pub(super) struct Root {
 pub(super) struct Item {
     pub root: Root,
     pub priority: i32,
+    /// Estimate of its work; 0: unknown.
+    pub cost: f64,
     pub body: Vec<u8>,
 }
 
@@ -58,6 +62,15 @@ pub(super) struct Wave {
     pub last: Option<Counts>,
 }
 
+/// Whether no more tasks begin.
+#[derive(Default)]
+pub(super) struct Stop {
+    /// The other ranks know it, or are told.
+    pub is_known: bool,
+    /// Worker threads set it, and look at it before each task.
+    pub halted: Arc<AtomicBool>,
+}
+
 /// A run that is going on.
 pub(super) struct Run {
     pub number: u64,
@@ -76,7 +89,7 @@ pub(super) struct Run {
     pub wave: Wave,
     /// Tasks that run.
     pub running: usize,
-    pub stopped: bool,
+    pub stop: Stop,
     pub done: bool,
     pub failure: Option<Failure>,
 }
@@ -96,21 +109,24 @@ impl Run {
             dice: seed ^ (u64::from(rank.get()) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
             wave: Wave { token: (rank == RankId::FIRST).then_some(Token { counts: Counts::default(), was_busy: true }), last: None },
             running: 0,
-            stopped: false,
+            stop: Stop::default(),
             done: false,
             failure: None,
         }
     }
 
     pub fn queue_up(&mut self, item: Item) {
-        if !self.stopped {
+        if !self.stop.is_known {
             self.age += 1;
             self.queue.insert((item.priority, self.age), item);
         }
     }
 
-    pub fn push(&mut self, root: Root, priority: i32, body: Vec<u8>) {
-        self.queue_up(Item { root, priority, body });
+    /// Begins no more tasks. Returns false if that was known.
+    pub fn halt(&mut self) -> bool {
+        self.stop.halted.store(true, Ordering::Relaxed);
+        self.queue.clear();
+        !std::mem::replace(&mut self.stop.is_known, true)
     }
 
     pub fn pop(&mut self) -> Option<Item> {
@@ -119,13 +135,15 @@ impl Run {
         Some(item)
     }
 
-    /// Tasks for another rank: the oldest half of the tasks of the highest priority.
+    /// Tasks for another rank: the oldest tasks of the highest priority, with half of the work of these.
     pub fn spare(&mut self) -> Vec<Item> {
         let Some((&(priority, _), _)) = self.queue.last_key_value() else { return Vec::new() };
-        let keys: Vec<(i32, u64)> = self.queue.range((priority, 0)..).map(|(key, _)| *key).collect();
         // The last one stays with a rank that has nothing else to do.
-        let keep = usize::from(self.running == 0 && self.queue.len() == 1);
-        let count = keys.len().div_ceil(2).saturating_sub(keep);
+        if self.running == 0 && self.queue.len() == 1 {
+            return Vec::new();
+        }
+        let (keys, costs): (Vec<(i32, u64)>, Vec<f64>) = self.queue.range((priority, 0)..).map(|(key, item)| (*key, item.cost)).unzip();
+        let count = half(&costs);
         let mut bytes = 0;
         let mut gift = Vec::new();
         for key in keys.into_iter().take(count) {
@@ -161,16 +179,70 @@ impl Run {
     }
 }
 
+/// Number of tasks, from the first, with about half of the work: at least one, and not all of several. A task of unknown cost counts as the mean
+/// of the others.
+fn half(costs: &[f64]) -> usize {
+    // Sums of parts of the largest are finite.
+    let largest = costs.iter().copied().fold(0.0, f64::max);
+    let known: Vec<f64> = costs.iter().filter(|cost| **cost > 0.0).map(|cost| cost / largest).collect();
+    let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
+    let work = |cost: &f64| if *cost > 0.0 { cost / largest } else { mean };
+    let all: f64 = costs.iter().map(work).sum();
+    let (mut given, mut number) = (0.0, 0);
+    for cost in costs {
+        let with = given + work(cost);
+        // Nearer to the half without it.
+        if number > 0 && given + with > all {
+            break;
+        }
+        (given, number) = (with, number + 1);
+    }
+    number.min(costs.len().saturating_sub(1)).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_of_the_work_is_given() {
+        for (costs, expected) in [
+            (vec![0.0], 1),
+            (vec![0.0; 2], 1),
+            (vec![0.0; 5], 3),
+            (vec![2.5; 4], 2),
+            (vec![100.0, 1.0, 1.0, 1.0], 1),
+            (vec![1.0, 1.0, 1.0, 100.0], 3),
+            (vec![1.0, 2.0, 3.0, 4.0], 3),
+            // Unknown ones count as 3.
+            (vec![0.0, 0.0, 3.0, 3.0], 2),
+            (vec![1e308, 1e308, 1e308, 1e308], 2),
+            (vec![5e-324, 5e-324, 5e-324], 2),
+        ] {
+            assert_eq!(half(&costs), expected, "{costs:?}");
+        }
+        let mut run = Run::new(1, RankId::FIRST, 2, 7, true);
+        let root = Root { rank: RankId::FIRST, index: 0 };
+        [9.0, 1.0, 1.0, 1.0].into_iter().for_each(|cost| run.queue_up(Item { root, priority: 0, cost, body: Vec::new() }));
+        assert_eq!(run.spare().iter().map(|item| item.cost).collect::<Vec<_>>(), [9.0]);
+    }
+
+    #[test]
+    fn nothing_begins_after_a_stop() {
+        let mut run = Run::new(1, RankId::FIRST, 2, 7, true);
+        let item = Item { root: Root { rank: RankId::FIRST, index: 0 }, priority: 0, cost: 0.0, body: Vec::new() };
+        run.queue_up(item.clone());
+        assert!(run.halt() && !run.halt() && run.stop.halted.load(Ordering::Relaxed));
+        run.queue_up(item);
+        assert!(run.pop().is_none());
+    }
 
     #[test]
     fn the_highest_priority_is_taken_and_given_first() {
         let mut run = Run::new(1, RankId::FIRST, 4, 7, true);
         let root = Root { rank: RankId::FIRST, index: 0 };
         for (priority, name) in [(0, 1), (5, 2), (5, 3), (5, 4), (-1, 5)] {
-            run.push(root, priority, vec![name]);
+            run.queue_up(Item { root, priority, cost: 0.0, body: vec![name] });
         }
         assert_eq!(run.pop().unwrap().body, [4]);
         assert_eq!(run.spare().iter().map(|item| item.body[0]).collect::<Vec<_>>(), [2]);

@@ -135,8 +135,8 @@ impl World {
         }
     }
 
-    fn has_stopped(&self) -> bool {
-        self.with_run(|run| run.stopped).unwrap_or(true)
+    pub(super) fn has_stopped(&self) -> bool {
+        self.with_run(|run| run.stop.is_known).unwrap_or(true)
     }
 
     /// The tasks that were created since it was asked last.

@@ -1,6 +1,7 @@
 //! How tasks spread over ranks in a run, and how its end is found.
 //!
-//! A rank without tasks asks a random other rank, which gives the oldest half of its tasks of the highest priority, or declines. Termination is
+//! A rank without tasks asks a random other rank, which gives the oldest of its tasks of the highest priority, half of
+//! their work, or declines. Termination is
 //! detected by a token that goes round and adds up messages sent and received (Mattern 1987): nothing is left when in two successive rounds all
 //! ranks were idle and the totals of messages sent and received were equal and the same.
 
@@ -58,10 +59,7 @@ impl State {
                 run.counts.received += 1;
                 run.results.push((word.from, u64::from_le_bytes(index), word.body.slice(8..)));
             }
-            STOP => {
-                run.stopped = true;
-                run.queue.clear();
-            }
+            STOP => _ = run.halt(),
             TOKEN => run.wave.token = Some(read(&word.body)?),
             DONE => run.done = true,
             _ => {}
@@ -100,7 +98,7 @@ impl State {
             self.link()?.send(RankId::new(to), TOKEN, number, &wire::write(&next))?;
         }
         let Some(run) = &mut self.run else { return Ok(()) };
-        if run.steals && run.asked.is_none() && !run.stopped {
+        if run.steals && run.asked.is_none() && !run.stop.is_known {
             let victim = run.victim();
             run.asked = Some(victim);
             self.link()?.send(victim, ASK, number, &[])?;

@@ -1,18 +1,18 @@
 //! A task that is processed, as its function sees it.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::buffers::reserve;
 use super::call::World;
-use super::run::Root;
+use super::run::{Item, Root};
 use super::status::{Failure, Result};
 
 /// Effects of a task that runs on another thread.
 #[derive(Default)]
 pub(super) struct Deeds {
-    pub puts: Vec<(i32, Vec<u8>)>,
+    pub puts: Vec<Item>,
     pub results: Vec<Vec<u8>>,
-    pub stops: bool,
     /// A failure that ends the run.
     pub failure: Option<Failure>,
 }
@@ -29,21 +29,22 @@ pub struct Task<'a> {
 pub(super) enum Place<'a> {
     /// On the thread of the world.
     Here(&'a World),
-    /// On another thread.
-    There(&'a RefCell<Deeds>),
+    /// On another thread. The flag is the run's: once it is set, no more tasks begin.
+    There(&'a RefCell<Deeds>, &'a AtomicBool),
 }
 
 impl Task<'_> {
-    /// Creates a task. `cost` is an estimate of its work (0: unknown); tasks of larger `priority` come first, as a hint.
+    /// Creates a task. `cost` is an estimate of its work, in the unit of the others (0: unknown): a rank that asks for tasks is given half of
+    /// the work. Tasks of larger `priority` come first, as a hint.
     ///
     /// # Errors
     /// Wrong usage, if the cost is negative or not finite; if there is no memory for the body.
     pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
         check_cost(cost)?;
-        let body = copied(body, "a task's body")?;
+        let item = Item { root: self.root, priority, cost, body: copied(body, "a task's body")? };
         match &self.place {
-            Place::Here(world) => _ = world.with_run(|run| run.push(self.root, priority, body)),
-            Place::There(deeds) => deeds.borrow_mut().puts.push((priority, body)),
+            Place::Here(world) => _ = world.with_run(|run| run.queue_up(item)),
+            Place::There(deeds, _) => deeds.borrow_mut().puts.push(item),
         }
         Ok(())
     }
@@ -53,16 +54,17 @@ impl Task<'_> {
         match (&self.place, copied(bytes, "a result")) {
             (Place::Here(world), Ok(bytes)) => world.to_root(self.root, bytes),
             (Place::Here(world), Err(failure)) => world.fails(failure),
-            (Place::There(deeds), Ok(bytes)) => deeds.borrow_mut().results.push(bytes),
-            (Place::There(deeds), Err(failure)) => _ = deeds.borrow_mut().failure.get_or_insert(failure),
+            (Place::There(deeds, _), Ok(bytes)) => deeds.borrow_mut().results.push(bytes),
+            (Place::There(deeds, _), Err(failure)) => _ = deeds.borrow_mut().failure.get_or_insert(failure),
         }
     }
 
-    /// No more tasks begin anywhere.
+    /// No more tasks begin on this rank, and none on the others from when the message arrives, which leaves at once.
     pub fn stop(&self) {
         match &self.place {
             Place::Here(world) => world.stop_run(),
-            Place::There(deeds) => deeds.borrow_mut().stops = true,
+            // The thread of the world sees it within its next look at the network, and tells the other ranks.
+            Place::There(_, halted) => halted.store(true, Ordering::Relaxed),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl World {
         self.concluded(check_cost(cost).and_then(|()| copied(body, "a task's body")).and_then(|body| {
             let mut state = self.state.try_borrow_mut().map_err(|_| in_another_call())?;
             let root = Root { rank: self.rank, index: state.roots.len() as u64 };
-            state.roots.push(Item { root, priority, body });
+            state.roots.push(Item { root, priority, cost, body });
             Ok(())
         }))
     }
@@ -167,10 +167,9 @@ impl World {
     pub(super) fn stop_run(&self) {
         let mut state = self.state.borrow_mut();
         let Some(run) = &mut state.run else { return };
-        if std::mem::replace(&mut run.stopped, true) {
+        if !run.halt() {
             return;
         }
-        run.queue.clear();
         let number = run.number;
         if let Ok(link) = state.link() {
             for rank in link.others() {
@@ -235,7 +234,10 @@ impl World {
             }
             let Some(item) = item else { continue };
             patience.reset();
-            self.process_one(process, &item, &mut aligned);
+            // Another rank may have stopped all meanwhile.
+            if !self.has_stopped() {
+                self.process_one(process, &item, &mut aligned);
+            }
             self.with_run(|run| run.running -= 1);
         }
     }
@@ -256,71 +258,95 @@ impl World {
     fn process_there(&self, workers: usize, process: Process<'_>, on_result: &mut Option<Receive<'_>>) -> Result<()> {
         let (give, take) = mpsc::channel::<Item>();
         let take = Arc::new(Mutex::new(take));
-        let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32>)>();
+        let (tell, hear) = mpsc::channel::<Done>();
+        let halted = self.with_run(|run| run.stop.halted.clone()).unwrap_or_default();
         std::thread::scope(|scope| {
             let rank = self.rank;
             for _ in 0..workers {
-                let (take, tell) = (take.clone(), tell.clone());
-                scope.spawn(move || work(&take, &tell, process, rank));
+                let (take, tell, halted) = (take.clone(), tell.clone(), halted.clone());
+                scope.spawn(move || work(&take, &tell, process, rank, &halted));
             }
             drop(tell);
-            let mut patience = Patience::new();
-            let mut given = 0;
-            let give = give;
-            loop {
-                while let Ok((root, deeds, answer)) = hear.try_recv() {
-                    given -= 1;
-                    patience.reset();
-                    deeds.results.into_iter().for_each(|bytes| self.to_root(root, bytes));
-                    self.with_run(|run| {
-                        deeds.puts.into_iter().for_each(|(priority, body)| run.push(root, priority, body));
-                        run.running -= 1;
-                    });
-                    if deeds.stops {
-                        self.stop_run();
-                    }
-                    match deeds.failure.map_or(answer, Err) {
-                        Ok(0) => {}
-                        Ok(answer) => self.fails(refused(root, answer)),
-                        Err(failure) if failure.status.ends_the_world() => return Err(failure),
-                        Err(failure) => self.fails(failure),
-                    }
-                }
-                self.hand_over(on_result);
-                while given < workers {
-                    let Some(item) = self.with_run(Run::pop).flatten() else { break };
-                    given += 1;
-                    _ = give.send(item);
-                }
-                if given > 0 {
-                    self.between_tasks(&mut patience, false)?;
-                    // Sleeps until a worker is done, but not for long: others may ask.
-                    std::thread::sleep(Duration::from_micros(50));
-                } else if self.between_tasks(&mut patience, true)? {
-                    self.hand_over(on_result);
-                    return Ok(());
-                }
-            }
+            let ended = self.give_out(workers, &give, &hear, &halted, on_result);
+            // What was given and has not begun is left.
+            halted.store(true, Ordering::Relaxed);
+            drop(give);
+            ended
         })
     }
+
+    /// Gives tasks to worker threads until the run is over.
+    fn give_out(
+        &self,
+        workers: usize,
+        give: &mpsc::Sender<Item>,
+        hear: &mpsc::Receiver<Done>,
+        halted: &AtomicBool,
+        on_result: &mut Option<Receive<'_>>,
+    ) -> Result<()> {
+        let mut patience = Patience::new();
+        let mut given = 0;
+        loop {
+            if halted.load(Ordering::Relaxed) {
+                self.stop_run();
+            }
+            while let Ok((root, deeds, answer)) = hear.try_recv() {
+                given -= 1;
+                patience.reset();
+                deeds.results.into_iter().for_each(|bytes| self.to_root(root, bytes));
+                self.with_run(|run| {
+                    deeds.puts.into_iter().for_each(|item| run.queue_up(item));
+                    run.running -= 1;
+                });
+                match deeds.failure.map_or(answer, Err) {
+                    Ok(0) => {}
+                    Ok(answer) => self.fails(refused(root, answer)),
+                    Err(failure) if failure.status.ends_the_world() => return Err(failure),
+                    Err(failure) => self.fails(failure),
+                }
+            }
+            self.hand_over(on_result);
+            while given < workers {
+                let Some(item) = self.with_run(Run::pop).flatten() else { break };
+                given += 1;
+                _ = give.send(item);
+            }
+            if given > 0 {
+                self.between_tasks(&mut patience, false)?;
+                // Sleeps until a worker is done, but not for long: others may ask.
+                std::thread::sleep(Duration::from_micros(50));
+            } else if self.between_tasks(&mut patience, true)? {
+                self.hand_over(on_result);
+                return Ok(());
+            }
+        }
+    }
 }
+
+/// A task that a worker thread has done with: its root, its effects, and what its function returned.
+type Done = (Root, Deeds, Result<i32>);
 
 fn refused(root: Root, answer: i32) -> Failure {
     Failure::new(Status::Callback, format!("a task of root {} of rank {}: the process function returned {answer}", root.index, root.rank))
 }
 
 /// A worker thread: processes what it is given until there is no more.
-fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<(Root, Deeds, Result<i32>)>, process: Process<'_>, rank: RankId) {
+fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<Done>, process: Process<'_>, rank: RankId, halted: &AtomicBool) {
     let mut aligned = Aligned::new();
     loop {
         let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(item) = next else { return };
         let deeds = RefCell::new(Deeds::default());
-        let task = Task { root: item.root, place: Place::There(&deeds) };
-        let answer = aligned.copy(&item.body).and_then(|body| {
+        let task = Task { root: item.root, place: Place::There(&deeds, halted) };
+        let mut processed = || {
+            let body = aligned.copy(&item.body)?;
             let answer = catch_unwind(AssertUnwindSafe(|| process(&task, body)));
             answer.map_err(|_| Failure::new(Status::Panic, format!("rank {rank}: panic: in a process function")))
-        });
+        };
+        let answer = if halted.load(Ordering::Relaxed) { Ok(0) } else { processed() };
+        if !matches!(answer, Ok(0)) {
+            halted.store(true, Ordering::Relaxed);
+        }
         if tell.send((item.root, deeds.into_inner(), answer)).is_err() {
             return;
         }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::units::{near_one, scaled};
+
 /// Effect of a plan, for all ranks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -45,25 +47,66 @@ pub struct Ratios {
     pub before: f64,
     pub after: f64,
     pub bound: f64,
-    /// Time of the slowest rank now less that after the plan, in units over power.
+    /// `before` and `after` without what is pinned on ranks of power 0: that never ends, whatever moves. Plans are compared by these.
+    pub free: (f64, f64),
+    /// Work that a rank of mean power would do in the time of the slowest rank after the plan, in units of weight.
+    pub left: f64,
+    /// The same now less that after the plan.
     pub gain: f64,
+    /// The gain as a part of all work.
+    pub part: f64,
+}
+
+impl Ratios {
+    /// Without work.
+    const NOTHING: Ratios = Ratios { before: 1.0, after: 1.0, bound: 1.0, free: (1.0, 1.0), left: 0.0, gain: 0.0, part: 0.0 };
 }
 
 impl Judged<'_> {
     /// Judges an assignment.
     pub fn ratios(&self, assignment: &[u32]) -> Ratios {
-        let (before, after) = (self.slowest(self.owners), self.slowest(assignment));
-        let total: f64 = self.weights.iter().sum();
-        let mean = total / self.powers.iter().sum::<f64>();
+        // Ratios have no unit, and sums of any finite numbers are finite in this one.
+        let ((weights, unit), (powers, _)) = (near_one(self.weights), near_one(self.powers));
+        let near = Judged { weights: &weights, powers: &powers, ..*self };
+        let total: f64 = weights.iter().sum();
         if total <= 0.0 {
-            return Ratios { before: 1.0, after: 1.0, bound: 1.0, gain: 0.0 };
+            return Ratios::NOTHING;
         }
+        let (before, after, mean) = near.before_and_after(assignment);
+        let bound = (near.bound() / mean).max(1.0).min(after);
+        let freed = near.without_what_is_stuck();
+        let (free, free_total) = match &freed {
+            None => ((before, after), total),
+            Some(weights) => {
+                let (before, after, _) = Judged { weights, ..near }.before_and_after(assignment);
+                ((before, after), weights.iter().sum())
+            }
+        };
+        // Units of the caller's; what is beyond all doubles is the largest.
+        let mean = free_total / powers.len() as f64;
+        let in_units = |work: f64| if work.is_finite() { scaled(work, unit).clamp(f64::MIN, f64::MAX) } else { work };
+        let gain = if free.0.is_infinite() && free.1.is_infinite() { 0.0 } else { (free.0 - free.1) * mean };
+        Ratios { before, after, bound, free, left: in_units(free.1 * mean), gain: in_units(gain), part: gain / total }
+    }
+
+    /// Time of the slowest rank over the mean, now and after the assignment, and the mean. The mean is 1 without work.
+    fn before_and_after(&self, assignment: &[u32]) -> (f64, f64, f64) {
+        let total: f64 = self.weights.iter().sum();
+        if total <= 0.0 {
+            return (1.0, 1.0, 1.0);
+        }
+        let mean = total / self.powers.iter().sum::<f64>();
         // Rounding must not make a perfect plan better than perfect.
         let over = |time: f64| (time / mean).max(1.0);
-        let (before, after) = (over(before), over(after));
-        let bound = over(self.bound()).min(after);
-        let gain = if before.is_infinite() && after.is_infinite() { 0.0 } else { (before - after) * mean };
-        Ratios { before, after, bound, gain }
+        (over(self.slowest(self.owners)), over(self.slowest(assignment)), mean)
+    }
+
+    /// The weights, but 0 of what is pinned on ranks of power 0; `None` if that is nothing.
+    pub fn without_what_is_stuck(&self) -> Option<Vec<f64>> {
+        let items = || self.weights.iter().zip(self.owners).zip(self.pinned);
+        let is_stuck = |owner: u32, pinned: bool| pinned && self.powers[owner as usize] == 0.0;
+        let any = items().any(|((weight, owner), pinned)| *weight > 0.0 && is_stuck(*owner, *pinned));
+        any.then(|| items().map(|((weight, owner), pinned)| if is_stuck(*owner, *pinned) { 0.0 } else { *weight }).collect())
     }
 
     /// Time of the slowest rank.
@@ -116,12 +159,54 @@ mod tests {
     #[test]
     fn by_hand() {
         let judged = Judged { weights: &[4.0, 2.0, 2.0], owners: &[0, 0, 0], pinned: &[false; 3], powers: &[1.0, 1.0] };
-        assert_eq!(judged.ratios(&[0, 1, 1]), Ratios { before: 2.0, after: 1.0, bound: 1.0, gain: 4.0 });
+        let expected = Ratios { before: 2.0, after: 1.0, bound: 1.0, free: (2.0, 1.0), left: 4.0, gain: 4.0, part: 0.5 };
+        assert_eq!(judged.ratios(&[0, 1, 1]), expected);
         let slow = Judged { powers: &[0.0, 1.0], ..judged };
         let ratios = slow.ratios(&[1, 1, 1]);
         assert!(ratios.before.is_infinite() && ratios.after == 1.0);
         let nothing = Judged { weights: &[0.0; 3], ..judged };
-        assert_eq!(nothing.ratios(&[0, 1, 1]), Ratios { before: 1.0, after: 1.0, bound: 1.0, gain: 0.0 });
+        assert_eq!(nothing.ratios(&[0, 1, 1]), Ratios::NOTHING);
+    }
+
+    #[test]
+    fn the_unit_does_not_matter() {
+        let usual = Judged { weights: &[4.0, 2.0, 2.0], owners: &[0, 0, 0], pinned: &[false; 3], powers: &[1.0, 1.0] };
+        let of = |judged: Judged<'_>| {
+            let Ratios { before, after, bound, free, part, .. } = judged.ratios(&[0, 1, 1]);
+            (before, after, bound, free, part)
+        };
+        for power in [1e-310, 5e-324, 1e-300, 1e300, 1e308, f64::MAX] {
+            assert_eq!(of(Judged { powers: &[power; 2], ..usual }), of(usual), "powers {power}");
+        }
+        for weight in [5e-324, 1e-310, 1e307, 2f64.powi(1021)] {
+            assert_eq!(of(Judged { weights: &[4.0 * weight / 2.0, weight, weight], ..usual }), of(usual), "weights of {weight}");
+        }
+        // A gain beyond all doubles is the largest, and one item is one item.
+        let heavy = Judged { weights: &[f64::MAX; 8], owners: &[0; 8], pinned: &[false; 8], powers: &[1.0; 2] };
+        let ratios = heavy.ratios(&[0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!((ratios.before, ratios.after, ratios.gain), (2.0, 1.0, f64::MAX));
+        let light = Judged { weights: &[5e-324], owners: &[0], pinned: &[false], powers: &[1.0; 3] };
+        assert_eq!((light.ratios(&[0]).before, light.ratios(&[0]).bound), (3.0, 3.0));
+    }
+
+    #[test]
+    fn what_is_pinned_without_power_is_left_out_of_comparisons() {
+        // The first item never ends. The others would take 4, and take 2.
+        let stuck = Judged {
+            weights: &[9.0, 1.0, 1.0, 1.0, 1.0],
+            owners: &[0, 1, 1, 1, 1],
+            pinned: &[true, false, false, false, false],
+            powers: &[0.0, 1.0, 1.0],
+        };
+        let ratios = stuck.ratios(&[0, 1, 1, 2, 2]);
+        assert!(ratios.before.is_infinite() && ratios.after.is_infinite() && ratios.bound.is_infinite());
+        assert_eq!((ratios.free, ratios.left), ((2.0, 1.0), 4.0 / 3.0));
+        assert_eq!(ratios.gain, 4.0 / 3.0);
+        assert!((ratios.part - 4.0 / 39.0).abs() < 1e-15);
+        // What may leave, and does not, never ends either.
+        assert!(stuck.ratios(&[0, 1, 1, 2, 0]).free.1.is_infinite());
+        let alone = Judged { weights: &[9.0], owners: &[0], pinned: &[true], powers: &[0.0, 1.0] };
+        assert_eq!(alone.ratios(&[0]).free, (1.0, 1.0));
     }
 
     proptest! {

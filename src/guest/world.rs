@@ -114,6 +114,7 @@ impl World {
             let open = state.loops.iter().filter(|open| **open).count();
             let mine = match open {
                 0 => Ok(()),
+                1 => Err(Failure::usage("1 loop is open: end it first")),
                 open => Err(Failure::usage(format!("{open} loops are open: end them first"))),
             };
             state.agree(Op::Close, mine, &[])?;

@@ -254,6 +254,11 @@ impl Shares {
         &self.common.pinned
     }
 
+    /// Pinned work on a node.
+    pub fn pinned_on(&self, node: u32) -> u64 {
+        self.common.pinned.get(node as usize).copied().unwrap_or(0)
+    }
+
     /// Selects a balancer's rule as published, even where it makes the slowest rank slower.
     pub fn plainly(self) -> Shares {
         Shares { plain: true, ..self }
@@ -310,10 +315,17 @@ impl Shares {
     pub fn harmless(&self, total: u64, slowest: RankTime, placement: &Placement, ideal: impl FnOnce() -> Quota) -> (Quota, bool) {
         self.kept(total, Some(slowest), ideal, |quota| {
             let ranks = placement.ranks();
-            let mut caps: Vec<u64> = (0..ranks).map(|node| slowest.most_work(self.powers.of(node))).collect();
+            // What is pinned where there is no power stays, and takes for ever.
+            let cap = |node| match self.powers.of(node) {
+                0 => slowest.most_work(0).max(self.pinned_on(node)),
+                power => slowest.most_work(power),
+            };
+            let mut caps: Vec<u64> = (0..ranks).map(cap).collect();
             for node in ranks..placement.nodes() {
-                let (held, real) = (quota.of(node), placement.real_node_of(placement.rank_of(node)) as usize);
-                caps[real] = caps[real].saturating_sub(held);
+                let (held, real) = (quota.of(node), placement.real_node_of(placement.rank_of(node)));
+                if self.powers.of(real) > 0 {
+                    caps[real as usize] = caps[real as usize].saturating_sub(held);
+                }
                 caps.push(held);
             }
             quota.below(&caps)
@@ -399,6 +411,11 @@ mod tests {
         assert_eq!((quota.to_vec(), lowered), (vec![0, 2], true));
         let (quota, lowered) = shares.harmless(2, RankTime { work: 2, power: 1 }, &native, positional);
         assert_eq!((quota.to_vec(), lowered), (vec![1, 1], false));
+        // What is pinned on the first never ends, and takes nothing from the others.
+        let stuck = Shares::new(Powers::listed(vec![0, 1, 10]).unwrap()).with_pinned(vec![5, 0, 0]);
+        let three = Placement::one_host(3, 3).unwrap();
+        let (quota, lowered) = stuck.harmless(7, RankTime { work: 2, power: 10 }, &three, || Quota::from_shares(&[5, 1, 1]));
+        assert_eq!((quota.to_vec(), lowered), (vec![5, 0, 2], true));
         // The third node is virtual and lives on the first rank, with 10 that it can't give away.
         let shares = Shares::new(Powers::equal(2, 3)).with_pinned(vec![0, 0, 10]);
         let overlay = Placement::one_host(3, 2).unwrap();

@@ -24,6 +24,12 @@ impl RankTime {
         }
     }
 
+    /// The time without this amount of pinned work, if there is no power for it.
+    pub fn without_what_is_stuck(self, pinned: u64) -> RankTime {
+        let stuck = if self.power == 0 { pinned } else { 0 };
+        RankTime { work: self.work.saturating_sub(stuck), ..self }
+    }
+
     /// Returns true if the time is infinite.
     pub fn is_endless(self) -> bool {
         self.work > 0 && self.power == 0

@@ -5,6 +5,7 @@ use std::panic;
 use std::time::{Duration, Instant};
 
 use equipoise::balance_vec;
+use equipoise::guest::Status;
 use equipoise::node::{self, Tag};
 use equipoise::topology::RankId;
 use equipoise::transport::mpi::{self, Options, Watch, rsmpi};
@@ -130,7 +131,7 @@ fn different_balancers() {
     ] {
         let balancer = if comm.rank() == 1 { of_rank_1 } else { usual };
         match balance_vec(&mut world, balancer, vec![comm.rank()]) {
-            Err(why) if why.exit_status() == 2 && why.to_string().starts_with(sentence) => {}
+            Err(why) if why.failure.status == Status::Usage && why.failure.text.starts_with(sentence) && why.values == [comm.rank()] => {}
             other => panic!("{other:?} instead of '{sentence}'"),
         }
         balanced(&mut world, &comm);

@@ -1,7 +1,8 @@
 ! Equipoise for Fortran: balances uneven work over MPI ranks. Compile this file with the program, and link with -lequipoise.
 !
 ! Weights are real64, in any unit. Items count from 1, ranks from 0; the last dimension of an array is the item. ierr is 0, or what went wrong,
-! the same on every rank; w%error() has the sentence. A copied handle is the same handle, and nothing is freed but by free, loop_end and close.
+! the same on every rank; w%error() has the sentence. A copied handle is the same handle, with the same loop, and nothing is freed but by free,
+! loop_end and close. When one is closed or freed, its copies are not used any more.
 module equipoise
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
@@ -22,10 +23,16 @@ module equipoise
     real(c_double) :: more(15)
   end type
 
+  !> The loop of a world, which all copies of its handle share.
+  type :: open_loop
+    type(c_ptr) :: handle = c_null_ptr
+    integer :: status = 0
+  end type
+
   !> The ranks of a communicator.
   type, public :: eqp_world
-    type(c_ptr), private :: handle = c_null_ptr, loop_handle = c_null_ptr
-    integer, private :: loop_status = 0
+    type(c_ptr), private :: handle = c_null_ptr
+    type(open_loop), pointer, private :: shared => null() ! while the world is open
   contains
     procedure :: open => world_open
     procedure :: close => world_close
@@ -214,8 +221,9 @@ contains
     integer, intent(in) :: comm
     character(*), intent(in) :: options
     integer, intent(out) :: ierr
-    self%loop_handle = c_null_ptr
     ierr = c_open(int(comm, c_int), c_text(options), self%handle)
+    nullify (self%shared)
+    if (c_associated(self%handle)) allocate (self%shared)
   end subroutine
 
   !> Closes it. Collective.
@@ -223,6 +231,7 @@ contains
     class(eqp_world), intent(inout) :: self
     integer, intent(out) :: ierr
     ierr = c_close(self%handle)
+    if (associated(self%shared) .and. .not. c_associated(self%handle)) deallocate (self%shared)
   end subroutine
 
   !> Sets an option; the same on all ranks.
@@ -384,11 +393,12 @@ contains
     character(*), intent(in) :: rule
     integer, intent(out) :: ierr
     integer(int64) :: beyond
-    self%loop_status = 0
+    type(c_ptr) :: opened
     ! An end before the beginning is no iteration, as in a do loop.
     beyond = first
     if (last >= first) beyond = last + 1
-    ierr = c_loop_begin(self%handle, flipped(first), flipped(beyond), c_text(rule), self%loop_handle)
+    ierr = c_loop_begin(self%handle, flipped(first), flipped(beyond), c_text(rule), opened)
+    if (associated(self%shared) .and. c_associated(opened)) self%shared = open_loop(opened, 0)
   end subroutine
 
   !> The next iterations for this rank, lo to hi; false if there are no more, or something went wrong (loop_end says it).
@@ -398,13 +408,15 @@ contains
     integer :: more
     lo = 1
     hi = 0
-    more = c_loop_next(self%loop_handle, lo, hi)
+    world_next = .false.
+    if (.not. associated(self%shared)) return
+    more = c_loop_next(self%shared%handle, lo, hi)
     world_next = more == 1
     if (world_next) then
       lo = flipped(lo)
       hi = flipped(hi) - 1
     else
-      if (more < 0) self%loop_status = -more
+      if (more < 0) self%shared%status = -more
       lo = 1
       hi = 0
     end if
@@ -414,9 +426,12 @@ contains
   subroutine world_loop_end(self, ierr)
     class(eqp_world), intent(inout) :: self
     integer, intent(out) :: ierr
-    ierr = c_loop_end(self%loop_handle)
-    if (ierr == 0) ierr = self%loop_status
-    self%loop_status = 0
+    type(open_loop) :: ended
+    if (associated(self%shared)) ended = self%shared
+    ierr = c_loop_end(ended%handle)
+    if (ierr == 0) ierr = ended%status
+    ended%status = 0
+    if (associated(self%shared)) self%shared = ended
   end subroutine
 
   !> What the plan is worth.

@@ -82,17 +82,19 @@ void eqp_plan_free(eqp_plan **p);
 int eqp_step(eqp_world *w, double my_seconds, int *balance_now);
 int eqp_advise(eqp_world *w, size_t n, const double *weight, const uint64_t *bytes, double seconds_per_unit, eqp_verdict *out);
 
-/* Loops over [first, last): every rank calls next until it returns 0. 1: compute [from, to). Negative: -status. Begin and end are collective. */
+/* Loops over [first, last): every rank calls next until it returns 0. 1: compute [from, to). Negative: -status. Begin and end are collective.
+ * A world has up to 64 open loops. */
 int eqp_loop_begin(eqp_world *w, uint64_t first, uint64_t last, const char *rule, eqp_loop **out);
 int eqp_loop_next(eqp_loop *l, uint64_t *from, uint64_t *to);
 int eqp_loop_end(eqp_loop **l); /* early: others take the rest; if nobody does, 2 */
 
-/* Tasks that create tasks. eqp_run is collective, and returns when all is done. */
+/* Tasks that create tasks. eqp_run is collective, and returns when all is done. cost: an estimate of a task's work, 0: unknown; a rank that steals
+ * gets half of the work ("steal", the default; others only check it). priority: larger first, a hint. */
 int eqp_run(eqp_world *w, const char *scheduler, eqp_process_fn process, void *context, eqp_receive_fn on_result);
 int eqp_put(eqp_world *w, eqp_task *from, const void *body, size_t size, double cost, int priority); /* from NULL: a root, before eqp_run */
 int eqp_result(eqp_task *task, const void *bytes, size_t size); /* to where its root was put */
 int eqp_progress(eqp_world *w);
-int eqp_stop(eqp_task *task); /* begin no more tasks anywhere */
+int eqp_stop(eqp_task *task); /* begin no more tasks anywhere: here at once, elsewhere when the message has come; no error */
 
 #ifdef __cplusplus
 }

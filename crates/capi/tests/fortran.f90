@@ -141,9 +141,26 @@ program fortran
     call w%loop(lo, lo + 3, 'ss', ierr)
     call check(ierr == eqp_usage, 'another loop on one rank')
   end if
+  ! A copy is the same handle, with the same loop, whichever begins, takes and ends it.
   other = w
+  taken = 0
+  call other%loop(1_int64, 100_int64, 'fac2', ierr)
+  call check(ierr == 0, 'a loop of a copy')
+  do while (w%next(lo, hi))
+    taken = taken + sum([(j, j = lo, hi)])
+  end do
+  call check(.not. other%next(lo, hi), 'the loop is over for both')
+  call w%close(ierr)
+  call check(ierr == eqp_usage .and. index(w%error(), 'loop is open') > 0, 'close with an open loop')
+  call w%loop_end(ierr)
+  call check(ierr == 0, 'loop_end of a copy')
+  call MPI_Allreduce(taken, total, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD, ierr)
+  call check(total == 5050, 'all iterations through a copy')
+  call other%loop_end(ierr)
+  call check(ierr == 0, 'loop_end of what has ended')
   call other%close(ierr)
   call check(ierr == 0, 'close')
+  call check(.not. other%next(lo, hi), 'next of a world that is closed')
   if (rank == 0) print '(a,i0)', 'fortran passes on ', ranks
   call MPI_Finalize(ierr)
 

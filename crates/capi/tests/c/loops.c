@@ -107,6 +107,19 @@ int main(int argc, char **argv) {
         CHECK(rank > 0 || mine < 20);
     }
 
+    /* A world has up to 64 open loops, which the sentence says. */
+    eqp_loop *many[64], *beyond;
+    for (int i = 0; i < 64; i++) OK(eqp_loop_begin(w, 0, 1, "static", &many[i]));
+    FAILS(EQP_USAGE, "64 loops are open", eqp_loop_begin(w, 0, 1, "static", &beyond));
+    CHECK(beyond == NULL);
+    for (int i = 0; i < 64; i++) {
+        while (eqp_loop_next(many[i], &from, &to) == 1) CHECK(from == 0 && to == 1);
+        OK(eqp_loop_end(&many[i]));
+    }
+    OK(eqp_loop_begin(w, 0, 0, "static", &beyond));
+    FAILS(EQP_USAGE, "1 loop is open", eqp_close(&w));
+    OK(eqp_loop_end(&beyond));
+
     /* Steps. */
     int now, firsts = 0;
     OK(eqp_set(w, "trigger", "every=3"));

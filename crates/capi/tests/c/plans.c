@@ -77,6 +77,68 @@ static void round_trip(eqp_world *w, eqp_plan *p, size_t n) {
     free(to), free(from), free(index), free(mine), free(there), free(items), free(sizes), free(bytes), free(values);
 }
 
+/* A plan of a few items of one rank, under these options. */
+static eqp_verdict judged(const char *options, size_t n, const double *weight, const uint8_t *pinned, int owner, int *to) {
+    eqp_world *w = NULL;
+    eqp_plan *p = NULL;
+    eqp_verdict v;
+    OK(EQP_OPEN(MPI_COMM_WORLD, options, &w));
+    OK(eqp_plan_make(w, rank == owner ? n : 0, weight, NULL, pinned, &p));
+    OK(eqp_plan_verdict(p, &v));
+    if (rank == owner) OK(eqp_plan_destinations(p, to));
+    eqp_plan_free(&p);
+    OK(eqp_close(&w));
+    return v;
+}
+
+static int is_near(double a, double b) { return fabs(a / b - 1) < 1e-12; }
+
+/* Weights and powers are doubles in any unit: finite ones give the same verdict however large or small they are. */
+static void units_do_not_matter(void) {
+    const double usual[4] = {1, 2, 3, 4};
+    int to[4];
+    eqp_verdict expected = judged("powers=1", 4, usual, NULL, 0, to);
+    CHECK(is_near(expected.before, ranks));
+    const char *powers[] = {"powers=1e-310", "powers=5e-324", "powers=1e-300", "powers=1e300", "powers=1e308"};
+    for (int i = 0; i < 5; i++) {
+        eqp_verdict v = judged(powers[i], 4, usual, NULL, 0, to);
+        CHECK(is_near(v.before, expected.before) && is_near(v.after, expected.after) && is_near(v.bound, expected.bound));
+        CHECK(v.moved == expected.moved);
+        CHECK(isfinite(v.pays_from_seconds_per_unit) == (ranks > 1));
+    }
+    /* Powers of two, so that the weights are exact; the sum of the largest is beyond all doubles. */
+    const int exponents[] = {-1074, -1030, -997, 997, 1021};
+    for (int i = 0; i < 5; i++) {
+        double weight[4];
+        for (int k = 0; k < 4; k++) weight[k] = ldexp(usual[k], exponents[i]);
+        eqp_verdict v = judged("", 4, weight, NULL, 0, to);
+        CHECK(is_near(v.before, expected.before) && is_near(v.after, expected.after) && v.moved == expected.moved);
+    }
+    const double huge[2] = {1e308, 1e308}, one = 5e-324;
+    CHECK(is_near(judged("", 2, huge, NULL, 0, to).before, ranks) && is_near(judged("", 1, &one, NULL, 0, to).before, ranks));
+}
+
+/* An item that is pinned where there is no power never ends, but the others are balanced. */
+static void what_is_stuck_stops_nothing(void) {
+    if (ranks < 3) return;
+    eqp_world *w = NULL;
+    eqp_plan *p = NULL;
+    eqp_verdict v;
+    const double weight[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const uint8_t pinned[1] = {1};
+    const char *balancers[] = {"balancer=refine", "balancer=greedy", "balancer=direct", "balancer=cwa"};
+    for (int b = 0; b < 4; b++) {
+        OK(EQP_OPEN(MPI_COMM_WORLD, balancers[b], &w));
+        OK(eqp_set(w, "powers", rank == 1 || rank == 2 ? "1" : "0"));
+        OK(eqp_plan_make(w, rank == 0 ? 1 : rank == 1 ? 8 : 0, weight, NULL, rank == 0 ? pinned : NULL, &p));
+        OK(eqp_plan_verdict(p, &v));
+        CHECK(isinf(v.before) && isinf(v.after) && v.moved == 4 && isfinite(v.pays_from_seconds_per_unit));
+        CHECK(eqp_plan_incoming(p) == (rank == 0 ? 1 : rank <= 2 ? 4 : 0));
+        eqp_plan_free(&p);
+        OK(eqp_close(&w));
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     _Static_assert(sizeof(eqp_verdict) == 256, "the verdict's size");
@@ -206,6 +268,8 @@ int main(int argc, char **argv) {
     OK(eqp_close(&w));
     CHECK(w == NULL && eqp_close(&w) == EQP_OK && eqp_close(NULL) == EQP_OK);
     CHECK(eqp_plan_incoming(p) <= all);
+    units_do_not_matter();
+    what_is_stuck_stops_nothing();
     end("plans");
     /* Plans are read and freed after that. */
     OK(eqp_plan_verdict(p, &v));

@@ -3,7 +3,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static void nap(double seconds) { usleep((useconds_t)(seconds * 1e6)); }
+/* Where everything is slower (EQUIPOISE_SLOW), limits and naps are longer. */
+static double slower(void) { return getenv("EQUIPOISE_SLOW") ? 8 : 1; }
+static void nap(double seconds) { usleep((useconds_t)(slower() * seconds * 1e6)); }
+static const char *limit(double seconds) {
+    static char option[32];
+    snprintf(option, sizeof option, "timeout=%g", slower() * seconds);
+    return option;
+}
 static int is_last(void) { return rank == ranks - 1; }
 
 static int works(void *context, eqp_task *task, const void *body, size_t size) {
@@ -24,7 +31,7 @@ static int slow(void *context, int from, uint64_t index, const void *bytes, size
 /* What takes longer than a time limit, but is not a wait for a rank that does not come. */
 static void work_is_no_wait(void) {
     eqp_world *w = NULL;
-    OK(EQP_OPEN(MPI_COMM_WORLD, "timeout=1.2", &w));
+    OK(EQP_OPEN(MPI_COMM_WORLD, limit(1.2), &w));
     const char *schedulers[] = {"steal", "random"};
     for (int i = 0; i < 2; i++) {
         double seconds = 0.8;
@@ -53,7 +60,7 @@ static void who_comes_too_late_hears_of_it(void) {
         eqp_loop *loop = NULL;
         eqp_plan *p = NULL;
         int now;
-        OK(EQP_OPEN(MPI_COMM_WORLD, "timeout=0.4", &w));
+        OK(EQP_OPEN(MPI_COMM_WORLD, limit(0.4), &w));
         MPI_Barrier(MPI_COMM_WORLD);
         if (is_last()) {
             nap(1.6);
@@ -80,7 +87,7 @@ static void a_lost_world_stays_its_threads(void) {
     if (ranks == 1) return;
     int now;
     pthread_t thread;
-    CHECK(EQP_OPEN(MPI_COMM_WORLD, "timeout=0.3", &shared) == EQP_OK);
+    CHECK(EQP_OPEN(MPI_COMM_WORLD, limit(0.3), &shared) == EQP_OK);
     MPI_Barrier(MPI_COMM_WORLD);
     if (is_last()) nap(1.5);
     CHECK(eqp_step(shared, 1, &now) == EQP_STUCK);
@@ -100,7 +107,7 @@ static void late_ranks_cost_nothing(void) {
     if (is_last()) nap(1);
     OK(eqp_plan_make(w, 4, weight, NULL, NULL, &p));
     OK(eqp_plan_verdict(p, &v));
-    CHECK(v.plan_seconds < 0.7);
+    CHECK(v.plan_seconds < 0.7 * slower());
     there = calloc(eqp_plan_incoming(p) + 1, sizeof *there);
     CHECK(there);
     if (is_last()) nap(1);
@@ -109,7 +116,7 @@ static void late_ranks_cost_nothing(void) {
     OK(eqp_plan_return(w, p, there, sizeof *there, back));
     OK(eqp_plan_make(w, 4, weight, NULL, NULL, &again));
     OK(eqp_plan_verdict(again, &v));
-    CHECK(v.move_seconds < 0.3);
+    CHECK(v.move_seconds < 0.3 * slower());
     free(there);
     eqp_plan_free(&p), eqp_plan_free(&again);
     OK(eqp_close(&w));
