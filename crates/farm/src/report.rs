@@ -48,9 +48,6 @@ pub struct Report {
     failures: BTreeMap<String, (u64, Vec<Failure>)>,
 }
 
-/// Seq, command and last lines of its standard error.
-type Failure = (u64, String, String);
-
 impl Report {
     /// Makes the folder and the table.
     ///

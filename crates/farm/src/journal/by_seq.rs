@@ -1,8 +1,8 @@
-//! What is known of tasks by their number. A journal may have a million of them: each takes 24 bytes.
+//! Records of tasks by their number. A journal may have a million of them: each takes 24 bytes.
 
 use std::collections::BTreeMap;
 
-use super::past::Known;
+use super::known::Known;
 use crate::task::State;
 
 /// Tasks of a page. Numbers that are far apart take a page each.

@@ -5,6 +5,7 @@
 mod by_seq;
 pub mod foreign;
 pub mod joblog;
+mod known;
 pub mod past;
 pub mod record;
 mod times;

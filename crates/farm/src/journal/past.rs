@@ -1,41 +1,15 @@
 //! Results of earlier jobs on the list, from their records.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::by_seq::BySeq;
+use super::known::{Known, hash, hash_words};
 use super::record::{self, Record};
 use super::times::Times;
-use crate::list::{Origin, line};
+use crate::list::Origin;
 use crate::task::{State, Task};
-
-/// Last record of a task.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Known {
-    /// Hashes of what its command may have been; none if the log does not say it.
-    pub(super) texts: [Option<u64>; 2],
-    /// They are hashes of its words: another program may have quoted them otherwise.
-    pub(super) by_words: bool,
-    pub(super) state: State,
-    pub(super) start: f64,
-    pub(super) attempts: u32,
-    /// It is from a journal, which says more than a job log of the same attempt.
-    pub(super) is_ours: bool,
-}
-
-impl Known {
-    /// Final ones count more than others, then later ones, then ours.
-    fn precedence(&self) -> (bool, f64, bool) {
-        (self.state.is_final(), self.start, self.is_ours)
-    }
-
-    fn is_about(&self, text: &[u8]) -> bool {
-        let hashed = if self.by_words { hash_words } else { hash };
-        self.texts == [None; 2] || self.texts.contains(&Some(hashed(text)))
-    }
-}
 
 /// A line of a list, and where a line stands for several commands the index of one of them.
 type Place = (u64, Option<u64>);
@@ -225,22 +199,6 @@ pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
         }
         is_first = false;
     }
-}
-
-fn hash(text: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.trim_ascii().hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The same for texts that mean the same words to a shell, however they are quoted.
-fn hash_words(text: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    match line::words(text) {
-        Some(words) => words.hash(&mut hasher),
-        None => text.trim_ascii().hash(&mut hasher),
-    }
-    hasher.finish()
 }
 
 /// Key of a command's program.

@@ -9,7 +9,7 @@ use equipoise::topology::{HostId, Hosts, RankId};
 use super::super::fit::median;
 use super::{COMPUTING, ratios_to_others, slow};
 
-/// What computes slowly, and its time over that of the others.
+/// A host or rank that computes slowly, and its time over that of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlowComputer {
     /// A host, of several.
@@ -80,7 +80,7 @@ mod tests {
         SlowComputer::Rank(RankId::new(number as u32), factor)
     }
 
-    /// What is named where these ranks take these times the usual time, and all others that.
+    /// Hosts and ranks that are named where these ranks take these times the usual time, and all others that.
     fn named(hosts: &Hosts, slow: &[(usize, f64)]) -> Vec<SlowComputer> {
         let mut round = vec![1.0; hosts.ranks() as usize];
         slow.iter().for_each(|(rank, factor)| round[*rank] = *factor);

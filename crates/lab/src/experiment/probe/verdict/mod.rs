@@ -7,7 +7,7 @@
 //! above a lower limit, which is above 1; one may be below for every 32 rounds. A disturbance makes times longer: that of a slow candidate,
 //! or one beyond the others' median, and neither changes the result.
 //!
-//! What others are, and what is named where several candidates are slow, [`computing()`] says of ranks and hosts, and [`links()`] of links.
+//! [`computing()`] (of ranks and hosts) and [`links()`] say which are the others, and which is named where several candidates are slow.
 //!
 //! # How often it is wrong
 //!
