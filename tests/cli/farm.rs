@@ -283,9 +283,9 @@ fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
         let more = recorded.len() + 5;
         until("records", || (place.path("j").exists() && place.records("j").len() >= more) || farm.try_wait().unwrap().is_some());
         match victim {
-            "farm" => kill("-KILL", farm.id()),
             // It may all be done by then.
-            "helper" => helper_of(&farm).into_iter().for_each(|pid| kill("-KILL", pid)),
+            "farm" => _ = farm.kill(),
+            "helper" => helper_of(&farm).into_iter().for_each(|pid| _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status()),
             // A running one, which is then a failure that is tried again.
             _ => processes_with("0.02")
                 .first()
