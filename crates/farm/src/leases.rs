@@ -202,7 +202,7 @@ impl Leases {
     pub fn idle(&self, waiting: impl Iterator<Item = u64>, only_whole: bool) -> Vec<(u64, u64)> {
         let mut of_block = BTreeMap::new();
         waiting.for_each(|seq| *of_block.entry(self.block(seq)).or_insert(0) += 1);
-        let may_go = |held: &Held| !(held.is_open || held.is_done || only_whole && held.is_begun);
+        let may_go = |held: &Held| !(held.is_open || held.is_done || (only_whole && held.is_begun));
         let is_idle = |(block, held): &(&u64, &Held)| may_go(held) && of_block.get(*block) == Some(&held.left);
         self.ours.iter().rev().filter(is_idle).map(|(block, held)| (*block, held.left)).collect()
     }
