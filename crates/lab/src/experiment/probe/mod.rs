@@ -3,7 +3,7 @@
 //! Everything is measured once in each of a number of rounds, so that drift of the machine affects all alike: a fixed kernel on all ranks at once;
 //! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two,
 //! from which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of
-//! rounds the median. Hosts that are near each other are found to be in [racks](racks()). What stands out in nearly all rounds is [named](verdict).
+//! rounds the median. Hosts that are near each other are found to be in racks. What stands out in nearly all rounds is [named](verdict).
 
 pub mod fit;
 mod links;

@@ -143,7 +143,7 @@ mod tests {
             match (hosts.count(), &computing(&hosts, &times(&mut rng, noise, &factors))[..]) {
                 (8, [SlowComputer::Host(found, factor)]) => assert!(found.index() == case % 8 && is_near(*factor), "case {case}: {factor}"),
                 (1 | 4, [SlowComputer::Rank(found, factor)]) => {
-                    assert!(found.index() == case % 8 && is_near(*factor), "case {case}: {factor}")
+                    assert!(found.index() == case % 8 && is_near(*factor), "case {case}: {factor}");
                 }
                 (_, found) => panic!("case {case}: {found:?}"),
             }
