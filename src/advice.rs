@@ -191,7 +191,10 @@ impl Question {
         let at_stake = judged.iter().map(|judged| judged.gain.abs().max(judged.cost)).fold(0.0, f64::max);
         let most = judged.iter().map(Judged::net).fold(f64::NEG_INFINITY, f64::max);
         let is_best = |(_, judged): &(usize, &Judged)| judged.net() >= most - TIED * at_stake;
-        let best = judged.iter().enumerate().filter(is_best).min_by_key(|(_, judged)| judged.chosen.entry.simplicity());
+        let simpler = |a: &Judged, b: &Judged| a.chosen.entry.simplicity().cmp(&b.chosen.entry.simplicity());
+        // Of one balancer's topologies the cheaper one, however little that is of what is at stake.
+        let better = |a: &Judged, b: &Judged| simpler(a, b).then(a.cost.total_cmp(&b.cost));
+        let best = judged.iter().enumerate().filter(is_best).min_by(|(_, a), (_, b)| better(a, b));
         let Some((best, _)) = best else {
             return Err(refused.map_or_else(|| Error::usage("there is no balancer to advise"), Error::from));
         };

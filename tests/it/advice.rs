@@ -129,7 +129,7 @@ fn on_a_network_that_is_known_the_cost_is_exact() -> Result<()> {
 fn a_tree_walk_is_advised_on_the_tree_of_the_hosts() -> Result<()> {
     let mut measured = network(0);
     measured.hosts = Hosts::from_names(&(0..8).map(|rank| format!("h{}", rank / 4)).collect::<Vec<_>>());
-    let mut question = Question::new(&[90, 3, 3, 3, 3, 3, 3, 3], 4096, 1e-3, &Network::Measured(measured.into()));
+    let mut question = Question::new(&[3, 3, 3, 3, 90, 3, 3, 3], 4096, 1e-3, &Network::Measured(measured.into()));
     question.balancers = vec!["twa".into()];
     let advice = question.answer()?;
     let costs: BTreeMap<&str, f64> = advice.choices.iter().map(|choice| (choice.topology.as_str(), choice.cost_seconds)).collect();
