@@ -127,7 +127,7 @@ fn predicted() -> Result<(), Failed> {
     }
     for (arguments, says) in [
         (&["balance", "--network", &network][..], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
-        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
+        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml (- for standard input) to predict with"),
         (&["compare", "--network", "/no/such.toml"], "--network /no/such.toml: the file cannot be read"),
     ] {
         let outcome = launch::under_mpirun(program, arguments, 3, LIMIT, None)?;
