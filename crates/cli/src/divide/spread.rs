@@ -256,16 +256,19 @@ fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>
     if shared.installments.is_some_and(|number| number != 1) {
         return Err(Error::usage(format!("--installments: --distribution {} sends everything in one", form.name())));
     }
-    if let Some(speeds) = speeds
-        && let Some(other) = speeds.iter().find(|speed| **speed != speeds[0])
-    {
-        return Err(Error::usage(format!(
-            "--speeds: --distribution {} divides among equal ranks, and {other} is not {}",
-            form.name(),
-            speeds[0]
-        )));
+    match speeds.and_then(unequal) {
+        Some((first, other)) => {
+            let form = form.name();
+            Err(Error::usage(format!("--speeds: --distribution {form} divides among equal ranks, and {other} is not {first}")))
+        }
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// The first speed, and the first other one; `None` if all are equal.
+fn unequal(speeds: &[f64]) -> Option<(f64, f64)> {
+    let first = *speeds.first()?;
+    speeds.iter().find(|speed| **speed != first).map(|other| (first, *other))
 }
 
 impl Request<'_> {
@@ -301,14 +304,11 @@ impl Request<'_> {
         };
         let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
         let progress = Arc::new(Progress::begin(self.output != Output::Quiet, "bytes"));
-        progress.at(
-            0,
-            0,
-            match self.input.as_os_str() == "-" {
-                true => "reading standard input to its end, then measuring speeds and links",
-                false => "measuring speeds and links",
-            },
-        );
+        let first = match self.input.as_os_str() == "-" {
+            true => "reading standard input to its end, then measuring speeds and links",
+            false => "measuring speeds and links",
+        };
+        progress.at(0, 0, first);
         let (reported, what) = (progress.clone(), if world.is_simulated() { "all shares" } else { "the share of rank 0" });
         let report = Arc::new(move |done, of| reported.at(done, of, what));
         let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()), report)?;
@@ -395,14 +395,11 @@ impl Request<'_> {
         if speeds.is_empty() {
             speeds.resize(world.ranks() as usize, 1.0);
         }
-        if let Some(form) = form
-            && let Some(other) = speeds.iter().find(|speed| **speed != speeds[0])
-        {
+        if let (Some(form), Some((first, other))) = (form, unequal(&speeds)) {
             let network = self.world.network.as_deref().unwrap_or_default();
             return Err(Error::usage(format!(
-                "--network {network}: --distribution {} divides among equal ranks, and their speeds are {} and {other}; with --speeds 1,1,.. all are alike",
-                form.name(),
-                speeds[0]
+                "--network {network}: --distribution {} divides among equal ranks, and their speeds are {first} and {other}; with --speeds 1,1,.. all are alike",
+                form.name()
             )));
         }
         Ok(speeds)

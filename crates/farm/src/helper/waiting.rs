@@ -1,4 +1,4 @@
-//! Tasks that a helper holds besides the commands that run: those that wait for room, that sleep, or whose end is in doubt.
+//! Tasks of a helper that are not running commands: waiting for resources, built-in sleeps, or ended with an unknown outcome.
 
 use std::process::ExitStatus;
 use std::time::Instant;

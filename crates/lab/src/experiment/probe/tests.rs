@@ -134,11 +134,6 @@ fn in_racks_a_slow_link_is_named_in_20_of_20_and_nobody_else() {
 }
 
 fn slow_links_in_racks(seeds: u64) {
-    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
-    let probed = |seed: u64, network: Measured| {
-        let (ranks, model) = noisy(seed, network);
-        found(ranks, model, &quick)
-    };
     for (seed, racks) in (0..seeds).flat_map(|seed| [RACKS[0], RACKS[2], RACKS[3]].map(|racks| (seed, racks))) {
         assert_eq!(named(&probed(seed, racked(racks, 1))), Vec::<String>::new(), "seed {seed}: a false alarm");
         let hosts = racks.len() as u32;
@@ -169,6 +164,12 @@ fn noisy(seed: u64, network: Measured) -> (u32, Model) {
     (ranks, Model { rules: Rules::seeded(seed).delay_up_to(8_000), ..model })
 }
 
+/// Record of twelve rounds on a noisy network.
+fn probed(seed: u64, network: Measured) -> ProbeRecord {
+    let (ranks, model) = noisy(seed, network);
+    found(ranks, model, &ProbeSpec { rounds: 12, ..ProbeSpec::quick() })
+}
+
 fn named(record: &ProbeRecord) -> Vec<String> {
     let name = |slow: &Slow| slow.host.clone().or(slow.link.clone()).or(slow.rank.map(|rank| rank.to_string())).unwrap_or_default();
     record.slow.iter().map(name).collect()
@@ -186,15 +187,12 @@ fn a_slow_host_is_named_in_20_of_20_and_nobody_else() {
 }
 
 fn slow_hosts(seeds: u64) {
-    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
     for seed in 0..seeds {
-        let (ranks, model) = noisy(seed, cluster(8, 1));
-        assert_eq!(named(&found(ranks, model, &quick)), Vec::<String>::new(), "seed {seed}: a false alarm");
+        assert_eq!(named(&probed(seed, cluster(8, 1))), Vec::<String>::new(), "seed {seed}: a false alarm");
         let mut network = cluster(8, 1);
         let slow = seed as usize % 8;
         network.speeds[slow] = Speed::ratio(4, 5).unwrap();
-        let (ranks, model) = noisy(seed, network);
-        let record = found(ranks, model, &quick);
+        let record = probed(seed, network);
         assert_eq!(named(&record), [format!("h{slow}")], "seed {seed}");
         assert!((record.slow[0].factor - 1.25).abs() < 0.08, "{:?}", record.slow);
     }
@@ -212,15 +210,13 @@ fn a_slow_link_is_named_in_20_of_20_and_nobody_else() {
 }
 
 fn slow_links(seeds: u64) {
-    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
     for seed in 0..seeds {
         let mut network = cluster(8, 1);
         let usual = network.between.unwrap();
         let slow = MeasuredLink { latency: 4 * usual.latency, per_byte: 4 * usual.per_byte, ..usual };
         let (low, high) = (HostId::new(seed as u32 % 7), HostId::new(7));
         network.pairs.insert((low, high), slow);
-        let (ranks, model) = noisy(seed, network);
-        let record = found(ranks, model, &quick);
+        let record = probed(seed, network);
         assert_eq!(named(&record), [format!("h{low}-h{high}")], "seed {seed}");
         assert!((2.5..5.0).contains(&record.slow[0].factor), "{:?}", record.slow);
         assert!(record.measured.pairs.contains_key(&(low, high)) && record.measured.pairs.len() == 1);
@@ -228,8 +224,7 @@ fn slow_links(seeds: u64) {
         let mut network = cluster(8, 1);
         let host = HostId::new(seed as u32 % 8);
         network.pairs = HostId::all(8).filter(|other| *other != host).map(|other| ((host.min(other), host.max(other)), slow)).collect();
-        let (ranks, model) = noisy(seed, network);
-        let record = found(ranks, model, &quick);
+        let record = probed(seed, network);
         assert_eq!(named(&record), [format!("h{host}")], "seed {seed}");
         assert!(record.slow[0].link.is_some() && record.measured.pairs.len() == 7);
     }
@@ -259,14 +254,11 @@ fn on_several_hosts_a_slow_rank_is_named_and_not_its_host() {
 #[test]
 #[ignore = "takes a quarter of a minute (scripts/test --all)"]
 fn a_slow_rank_of_a_host_is_named_in_20_of_20_and_nobody_else() {
-    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
     for seed in 0..20 {
-        let (ranks, model) = noisy(seed, cluster(4, 4));
-        assert_eq!(named(&found(ranks, model, &quick)), Vec::<String>::new(), "seed {seed}: a false alarm");
+        assert_eq!(named(&probed(seed, cluster(4, 4))), Vec::<String>::new(), "seed {seed}: a false alarm");
         let mut network = cluster(4, 4);
         network.speeds[seed as usize % 16] = Speed::ratio(4, 5).unwrap();
-        let (ranks, model) = noisy(seed, network);
-        assert_eq!(named(&found(ranks, model, &quick)), [(seed % 16).to_string()], "seed {seed}");
+        assert_eq!(named(&probed(seed, network)), [(seed % 16).to_string()], "seed {seed}");
     }
 }
 

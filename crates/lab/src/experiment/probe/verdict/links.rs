@@ -1,8 +1,8 @@
 //! Detection of slow links: of a pair of hosts, or all of a host.
 //!
 //! A link is compared with its likes: the other links of the same rack, or between the same two racks. Where these are fewer than [`ENOUGH`], or one of the
-//! racks is a single host, it is compared with the other links within racks, or between racks, whichever it is itself. Of a host the link
-//! that is slow by the smallest factor counts: one slow link does not make all slow.
+//! racks is a single host, it is compared with the other links within racks, or between racks, whichever it is itself. The ratio of
+//! a host is the smallest ratio of its links, so that one slow link does not make the whole host slow.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl Likes<'_> {
         ratios
     }
 
-    /// For each host the smallest of its links' ratios to their likes at other hosts.
+    /// Ratio of each host: the smallest ratio of one of its links to comparable links of other hosts.
     fn of_hosts(&self, round: &[f64], hosts: usize) -> Vec<Option<f64>> {
         let mut ascending: Vec<usize> = (0..self.pairs.len()).collect();
         ascending.sort_by(|a, b| round[*a].total_cmp(&round[*b]));
