@@ -256,27 +256,9 @@ impl Question {
 
     /// Loads by rank after a balancer's phase, and the seconds that it takes.
     fn predict(&self, chosen: &Rc<Chosen>, topology: &Topology, ranks: u32, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
-        phase_of(&mut self.world(ranks), &self.phase(chosen, topology, loads))
-    }
-
-    /// The phase that advice on this question is about.
-    ///
-    /// # Errors
-    /// If the advice is on another one.
-    #[doc(hidden)]
-    pub fn advised(&self, advice: &Advice) -> Result<OnePhase> {
-        let hosts = self.world(self.loads.len() as u32).hosts();
-        let topology = match &self.topology {
-            Some(topology) => topology.clone(),
-            None => candidates::named(&advice.topology, &hosts)?,
-        };
-        Ok(self.phase(&Rc::new(balance::find(&advice.balancer)?), &topology, &self.loads))
-    }
-
-    /// The phase of a balancer on some loads.
-    fn phase(&self, chosen: &Rc<Chosen>, topology: &Topology, loads: &[u64]) -> OnePhase {
         let (chosen, topology) = (chosen.clone(), topology.clone());
-        OnePhase { chosen, topology, loads: loads.to_vec(), powers: self.powers(), payload: self.payload, seed: self.seed }
+        let phase = OnePhase { chosen, topology, loads: loads.to_vec(), powers: self.powers(), payload: self.payload, seed: self.seed };
+        phase_of(&mut self.world(ranks), &phase)
     }
 
     /// The ranks, simulated.

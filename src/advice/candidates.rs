@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::balance::Entry;
-use crate::topology::{Hosts, InvalidTopology, Kind, KnownNetwork, Topology, Tree};
+use crate::topology::{Hosts, Kind, KnownNetwork, Topology, Tree};
 
 /// The tree of the hosts, as `--topology` takes it.
 const TREE_OF_HOSTS: &str = "tree:hosts";
@@ -43,24 +43,13 @@ pub(super) fn of(entry: &Entry, given: Option<&Topology>, network: &KnownNetwork
     [own].into_iter().chain(others).map(|topology| Candidate::new(topology, hosts)).collect()
 }
 
-/// The topology of one of these names.
-///
-/// # Errors
-/// If there is none.
-pub(super) fn named(name: &str, hosts: &Hosts) -> Result<Topology, InvalidTopology> {
-    match name {
-        TREE_OF_HOSTS => Ok(Topology::Tree(Arc::new(Tree::of_hosts(hosts)))),
-        _ => Topology::parse(name, hosts.ranks()),
-    }
-}
-
-/// Whether a topology is the tree of the hosts, and not the binary tree of all ranks.
+/// Returns true if a topology is the tree of the hosts, and not the binary tree of all ranks.
 fn is_tree_of(hosts: &Hosts, topology: &Topology) -> bool {
     matches!(topology, Topology::Tree(tree) if tree.arity().is_none())
         && is_same_tree(topology, &Topology::Tree(Arc::new(Tree::of_hosts(hosts))))
 }
 
-/// Whether two trees have the same links.
+/// Returns true if two trees have the same links.
 fn is_same_tree(one: &Topology, other: &Topology) -> bool {
     match (one, other) {
         (Topology::Tree(one), Topology::Tree(other)) => one.nodes() == other.nodes() && one.parents().eq(other.parents()),
@@ -105,7 +94,7 @@ mod tests {
         for (given, name) in [(&tree, "tree:hosts"), (&Topology::fitted(Kind::Line, 4), "line:4")] {
             let found = of(balance::find("twa").unwrap().entry, Some(given), &network);
             assert!(found.len() == 1 && found[0].name == name && found[0].topology == *given, "{name}");
-            assert_eq!(named(name, network.hosts()).as_ref(), Ok(given));
+            assert!(name == TREE_OF_HOSTS || Topology::parse(name, 4).as_ref() == Ok(given));
         }
     }
 }

@@ -32,7 +32,7 @@ impl OnePhase {
     ///
     /// # Errors
     /// If the topology does not fit the ranks.
-    pub fn overlay(&self, world: &World) -> Result<Overlay> {
+    fn overlay(&self, world: &World) -> Result<Overlay> {
         Ok(Overlay::placed(self.topology.clone(), world.hosts(), PlacementRule::Hosts, self.seed)?)
     }
 
@@ -40,7 +40,7 @@ impl OnePhase {
     ///
     /// # Errors
     /// If the powers are none.
-    pub fn setting(&self, overlay: &Overlay) -> Result<Setting> {
+    fn setting(&self, overlay: &Overlay) -> Result<Setting> {
         let (ranks, nodes) = (overlay.placement.ranks(), overlay.topology.nodes());
         // All payloads are slices of one buffer.
         let payload = self.payload;
