@@ -29,7 +29,14 @@ __all__ = ["Executor", "as_completed", "wait"]
 as_completed = concurrent.futures.as_completed
 wait = concurrent.futures.wait
 
-TASKS, DONE, END, BYE, BEGIN = range(5)
+TASKS, DONE, END, BYE, BEGIN, BROKEN = range(6)
+
+#: Tags of messages: the end of a pool, and one for each executor on it. MPI promises tags up to 32,767.
+END_TAG = 0
+_tags = itertools.cycle(range(1, 32768))
+
+#: Held by the thread of an executor while it calls MPI.
+_calling = threading.Lock()
 
 #: The communicator of a pool that `python -m equipoise.futures` has started.
 _pool = None
@@ -63,12 +70,16 @@ def _run(blob):
         return _failed(error)
 
 
-def _run_initializer(blob):
+def _initialized(first, rank):
+    """Runs an executor's initializer, if it has one; what went wrong, as a sentence, or None."""
     try:
-        function, arguments, keywords = pickle.loads(blob)
-        function(*arguments, **keywords)
+        for blob in first:
+            function, arguments, keywords = pickle.loads(blob)
+            function(*arguments, **keywords)
     except BaseException as error:
         sys.stderr.write(told(error, limit=None) + "\n")
+        return f"rank {rank}: the executor's initializer failed: {said(error)}"
+    return None
 
 
 class _Server:
@@ -76,12 +87,15 @@ class _Server:
 
     def __init__(self, comm, broken=None):
         self.comm, self.broken = comm, broken
+        # What went wrong in initializers, by the tags of their executors.
+        self.uninitialized = {}
         self.queue, self.sent, self.pause = deque(), [], Pause()
         self.is_over = self.has_left = False
 
     def serve(self):
         from mpi4py import MPI
 
+        self.status = MPI.Status()
         interrupt = None
         while not self.has_left:
             try:
@@ -96,24 +110,30 @@ class _Server:
             raise interrupt
 
     def turn(self):
-        while (message := self.comm.improbe(source=0)) is not None:
+        while (message := self.comm.improbe(source=0, status=self.status)) is not None:
+            tag = self.status.tag
             kind, data = message.recv()
             self.pause.happened()
             if kind == TASKS:
-                self.queue.extend(data)
+                self.queue.extend((tag, *task) for task in data)
             elif kind == BEGIN and self.broken is None:
-                for blob in data:
-                    _run_initializer(blob)
+                self.uninitialized[tag] = _initialized(data, self.comm.rank)
             elif kind == END:
                 self.is_over = True
         self.sent = [request for request in self.sent if not request.test()[0]]
         if self.queue:
-            number, blob = self.queue[0]
-            outcome = _run(blob) if self.broken is None else _failed(Error(self.broken, 6))
-            self.sent.append(self.comm.isend((DONE, self.comm.rank, (number, outcome)), dest=0))
+            tag, number, blob = self.queue[0]
+            uninitialized = self.uninitialized.get(tag)
+            if self.broken is not None:
+                kind, outcome = DONE, _failed(Error(self.broken, 6))
+            elif uninitialized is not None:
+                kind, outcome = BROKEN, uninitialized
+            else:
+                kind, outcome = DONE, _run(blob)
+            self.sent.append(self.comm.isend((kind, self.comm.rank, (number, outcome)), dest=0, tag=tag))
             self.queue.popleft()
         elif self.is_over and not self.sent:
-            self.comm.send((BYE, self.comm.rank, None), dest=0)
+            self.comm.send((BYE, self.comm.rank, None), dest=0, tag=END_TAG)
             self.has_left = True
         else:
             self.pause.rest()
@@ -124,7 +144,8 @@ class Executor(concurrent.futures.Executor):
 
     comm: mpi4py's; None: all ranks, or the pool that ``python -m equipoise.futures`` has started. To be made on all ranks, of which
     rank 0 submits; under ``-m equipoise.futures`` on rank 0 alone. max_workers: use at most this many ranks. initializer, initargs:
-    called once on each worker before its first task. Those of rank 0 count; what is wrong on one rank is refused on all.
+    called once on each worker before its first task; if it fails, the executor is broken: all that is pending, and every later ``submit``,
+    raises BrokenExecutor. Those of rank 0 count; what is wrong on one rank is refused on all.
 
     Entering it on another rank than 0 works until rank 0 leaves it, and gives None.
     """
@@ -163,12 +184,13 @@ class Executor(concurrent.futures.Executor):
         self._pending = deque()
         self._futures = {}
         self._numbers = itertools.count()
-        self._closing = False
+        self._closing, self._broken = False, None
         self._left = self._rank > 0
         if self._rank > 0:
             return
         workers = list(range(1, comm.size))
         self._workers = workers if max_workers is None else workers[:max_workers]
+        self._tag = next(_tags)
         if not self._owned:
             _open.add(self)
         target = self._deal if self._workers else self._alone
@@ -212,6 +234,8 @@ class Executor(concurrent.futures.Executor):
         blob = pickle.dumps((fn, args, kwargs), protocol=5)
         future = concurrent.futures.Future()
         with self._lock:
+            if self._broken is not None:
+                raise concurrent.futures.BrokenExecutor(self._broken)
             if self._closing or self._left:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._pending.append((next(self._numbers), blob, future))
@@ -291,16 +315,29 @@ class Executor(concurrent.futures.Executor):
         else:
             future.set_exception(outcome[1])
 
+    def _break(self, text, number=None):
+        """An initializer has failed: the task of this number, which met it, and all that is pending is not done any more."""
+        with self._lock:
+            self._broken = self._broken or text
+            left = [self._futures.pop(number, None), *self._withdrawn()]
+        for future in left:
+            if future is not None:
+                future.set_exception(concurrent.futures.BrokenExecutor(text))
+
     def _give_up(self, error):
         """The thread that deals has failed: nothing that was submitted is done any more."""
         with self._lock:
             self._closing = True
-            left = [*self._futures.values(), *(future for _, _, future in self._pending if future.set_running_or_notify_cancel())]
-            self._pending.clear()
+            left = [*self._futures.values(), *self._withdrawn()]
             self._futures.clear()
         for future in left:
             if not future.done():
                 future.set_exception(Error(f"the executor failed: {told(error)}", 1))
+
+    def _withdrawn(self):
+        """Takes back all pending tasks; those that were not cancelled. The lock is held."""
+        pending, self._pending = self._pending, deque()
+        return [future for _, _, future in pending if future.set_running_or_notify_cancel()]
 
     def _is_over(self):
         with self._lock:
@@ -316,49 +353,55 @@ class Executor(concurrent.futures.Executor):
     def _speak(self, first):
         comm, held, sent, pause = self._comm, {worker: 0 for worker in self._workers}, [], Pause()
         begun = set()
-        while not self._is_over():
-            while True:
-                message = comm.improbe(source=ANY())
-                if message is None:
-                    break
-                _, worker, (number, blob) = message.recv()
-                held[worker] = max(0, held[worker] - 1)
-                self._settle(number, blob)
-                pause.happened()
-            # The least loaded first.
-            for worker in sorted(held, key=held.get):
-                if held[worker] >= HELD:
-                    continue
-                task = self._next()
-                if task is None:
-                    break
-                if first and worker not in begun:
-                    begun.add(worker)
-                    sent.append(comm.isend((BEGIN, first), dest=worker))
-                sent.append(comm.isend((TASKS, [task]), dest=worker))
-                held[worker] += 1
-                pause.happened()
-            sent = [request for request in sent if not request.test()[0]]
+        while sent or not self._is_over():
+            with _calling:
+                arrived = []
+                while (message := comm.improbe(source=ANY(), tag=self._tag)) is not None:
+                    kind, worker, result = message.recv()
+                    arrived.append((kind, *result))
+                    held[worker] -= 1
+                    pause.happened()
+                # The least loaded first.
+                for worker in sorted(held, key=held.get):
+                    if held[worker] >= HELD:
+                        continue
+                    task = self._next()
+                    if task is None:
+                        break
+                    if worker not in begun:
+                        begun.add(worker)
+                        sent.append(comm.isend((BEGIN, first), dest=worker, tag=self._tag))
+                    sent.append(comm.isend((TASKS, [task]), dest=worker, tag=self._tag))
+                    held[worker] += 1
+                    pause.happened()
+                sent = [request for request in sent if not request.test()[0]]
+            # Without the lock, as this calls what the program does when a future is done.
+            for kind, number, outcome in arrived:
+                if kind == BROKEN:
+                    self._break(outcome, number)
+                else:
+                    self._settle(number, outcome)
             pause.rest()
-        for request in sent:
-            request.wait()
         if self._owned:
             _dismiss(comm)
             comm.Free()
 
     def _alone(self, first):
         """The thread that runs everything where there is no other rank."""
-        for blob in first:
-            _run_initializer(blob)
-        pause = Pause()
+        pause, is_begun, uninitialized = Pause(), False, None
         while not self._is_over():
             task = self._next()
             if task is None:
                 pause.rest()
                 continue
             pause.happened()
+            if not is_begun:
+                is_begun, uninitialized = True, _initialized(first, 0)
             number, blob = task
-            self._settle(number, _run(blob))
+            if uninitialized is None:
+                self._settle(number, _run(blob))
+            else:
+                self._break(uninitialized, number)
         if self._owned:
             self._comm.Free()
 
@@ -370,7 +413,7 @@ def _each(function, chunk):
 def _dismiss(comm):
     """Sends all workers home, and waits until they have gone."""
     for worker in range(1, comm.size):
-        comm.send((END, None), dest=worker)
+        comm.send((END, None), dest=worker, tag=END_TAG)
     waiting, pause = set(range(1, comm.size)), Pause()
     while waiting:
         message = comm.improbe(source=ANY())

@@ -22,7 +22,7 @@ def test_program(on_ranks, program, ranks):
 def test_a_script_under_the_module(on_ranks, ranks):
     outcome = on_ranks(ranks, "-m", "equipoise.futures", PROGRAMS / "script.py", "word")
     assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.split("\n")[:3] == ["[1, 4, 9, 16]", "7 word", "done"], outcome.stdout
+    assert outcome.stdout.split("\n")[:4] == ["[1, 4, 9, 16]", "7 word", "3 True True", "done"], outcome.stdout
 
 
 def test_a_script_that_fails_ends(on_ranks):

@@ -172,7 +172,7 @@ module equipoise
       type(c_ptr), value :: w
       integer(c_int64_t), value :: first, last
       character(kind=c_char), intent(in) :: rule(*)
-      type(c_ptr), intent(out) :: l
+      type(c_ptr), intent(out), optional :: l
     end function
     integer(c_int) function c_loop_next(l, from, to) bind(C, name='eqp_loop_next')
       import
@@ -386,7 +386,7 @@ contains
     flipped = ieor(number, ishft(1_int64, 63))
   end function
 
-  !> Opens a loop from first to last, both inclusive. Collective.
+  !> Opens a loop from first to last, both inclusive; a handle has one at a time. Collective.
   subroutine world_loop(self, first, last, rule, ierr)
     class(eqp_world), intent(inout) :: self
     integer(int64), intent(in) :: first, last
@@ -397,6 +397,13 @@ contains
     ! An end before the beginning is no iteration, as in a do loop.
     beyond = first
     if (last >= first) beyond = last + 1
+    if (associated(self%shared)) then
+      if (c_associated(self%shared%handle)) then
+        ! Without a place for the loop all ranks refuse it.
+        ierr = c_loop_begin(self%handle, flipped(first), flipped(beyond), c_text(rule))
+        return
+      end if
+    end if
     ierr = c_loop_begin(self%handle, flipped(first), flipped(beyond), c_text(rule), opened)
     if (associated(self%shared) .and. c_associated(opened)) self%shared = open_loop(opened, 0)
   end subroutine

@@ -20,7 +20,11 @@ pub unsafe extern "C" fn eqp_loop_begin(w: *mut eqp_world, first: u64, last: u64
     // SAFETY: the caller's promise for all of them.
     unsafe {
         let status = on(w, |world| {
-            let given = if out.is_null() { usage("out is NULL") } else { text(rule, "rule").map(|rule| (first, last, rule)) };
+            let given = if out.is_null() {
+                usage("out is NULL; in Fortran, a loop of this handle is open: loop_end ends it")
+            } else {
+                text(rule, "rule").map(|rule| (first, last, rule))
+            };
             begun = Some(world.begin_loop_if(given)?);
             Ok(())
         });

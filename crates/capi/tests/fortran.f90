@@ -146,6 +146,8 @@ program fortran
   taken = 0
   call other%loop(1_int64, 100_int64, 'fac2', ierr)
   call check(ierr == 0, 'a loop of a copy')
+  call w%loop(1_int64, 5_int64, 'ss', ierr)
+  call check(ierr == eqp_usage .and. index(w%error(), 'a loop of this handle is open') > 0, 'a second loop while one is open')
   do while (w%next(lo, hi))
     taken = taken + sum([(j, j = lo, hi)])
   end do

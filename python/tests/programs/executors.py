@@ -1,4 +1,5 @@
 import concurrent.futures
+import time
 
 from mpi4py import MPI
 
@@ -35,6 +36,26 @@ if rank == 0:
     raises(RuntimeError, lambda: executor.submit(add, 1))
 # A second one, with an initializer.
 with eq.futures.Executor(comm, initializer=print, initargs=("ready",)) as executor:
+    if executor is not None:
+        assert executor.submit(add, 1).result() == 1
+# An initializer that fails on one worker breaks the executor, and not the next one.
+worst = ranks - 1
+
+
+def refuse_on(worker):
+    if MPI.COMM_WORLD.rank == worker:
+        raise KeyError("not here")
+
+
+with eq.futures.Executor(comm, initializer=refuse_on, initargs=(worst,)) as executor:
+    if executor is not None:
+        failures = [future.exception() for future in [executor.submit(time.sleep, 0.01) for _ in range(40)]]
+        broken = [failure for failure in failures if failure is not None]
+        assert broken and all(isinstance(failure, concurrent.futures.BrokenExecutor) for failure in broken), failures
+        assert f"rank {worst}: the executor's initializer failed: KeyError" in str(broken[0]), broken[0]
+        assert isinstance(failures[-1], concurrent.futures.BrokenExecutor)
+        raises(concurrent.futures.BrokenExecutor, lambda: executor.submit(add, 1), "initializer failed")
+with eq.futures.Executor(comm) as executor:
     if executor is not None:
         assert executor.submit(add, 1).result() == 1
 # What is wrong on one rank only is refused on all.
