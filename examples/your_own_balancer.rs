@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Facts, Phase, Promises, QuotaRule, Running, Stage};
+use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Facts, Knowledge, Phase, Promises, QuotaRule, Running, Stage};
 use equipoise::load::Powers;
 use equipoise::node::Tag;
 use equipoise::topology::{Kind, Overlay, Topology};
@@ -51,6 +51,7 @@ static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Neighbours,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost: |topology| Cost { steps: 64, messages: 64 * u64::from(topology.nodes()), bytes: 10_000 * u64::from(topology.nodes()) },
     },

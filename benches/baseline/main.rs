@@ -1,6 +1,6 @@
 //! Balancers against what one would write by hand, on real ranks and in one process: an all-gather of the loads, a plan, and the surplus in one
 //! MPI_Alltoallv or in immediate sends, written in C (`by_hand.c`); and against Zoltan's BLOCK method (`zoltan.c`). And the gathering of
-//! information against MPI_Allreduce.
+//! information against MPI_Allreduce, and sums of one number against that and MPI_Iallreduce.
 //!
 //! Needs mpirun; `scripts/bench` builds it, runs it several times on 4, 8 and 16 ranks, and adds up what it prints.
 //!
@@ -39,6 +39,9 @@ use rsmpi::traits::{Communicator, CommunicatorCollectives};
 
 use by_hand::{ByHand, Found};
 use tables::{Launch, SUMS};
+
+/// Times of a sum of one number, in ms, in the order of [`SUMS`].
+type Sums = [f64; SUMS.len()];
 
 /// The allocator of the program `equipoise`. What is written by hand in C has the system's.
 #[global_allocator]
@@ -282,25 +285,42 @@ impl Bench {
         Ok(times)
     }
 
-    /// MPI's own sum of one number, and ours.
-    fn sums(&mut self, overlay: &Overlay) -> Result<[f64; 2]> {
-        let (mine, mut sum) = (self.loads[self.me], 0u64);
+    /// Sums of one number: by MPI's blocking call, by its immediate one with tests, by our tree, and by our way to MPI's immediate one.
+    fn sums(&mut self, overlay: &Overlay) -> Result<Sums> {
+        let mine = self.loads[self.me];
+        let (mut blocking, mut tested) = (0u64, 0u64);
         self.comm.barrier();
         let began = Instant::now();
-        self.comm.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
-        let theirs = began.elapsed().as_secs_f64() * 1e3;
-        let results = node::run(&mut self.world, overlay, |node| {
-            let comm = self.comm.clone();
-            async move {
-                comm.barrier();
-                let began = Instant::now();
-                let sum = node.everyone().all_reduce(&node, mine, |a, b| a + b).await?;
-                Ok((began.elapsed().as_secs_f64() * 1e3, sum))
+        self.comm.all_reduce_into(&mine, &mut blocking, SystemOperation::sum());
+        let of_blocking = began.elapsed().as_secs_f64() * 1e3;
+        self.comm.barrier();
+        let began = Instant::now();
+        rsmpi::request::scope(|scope| {
+            let mut request = self.comm.immediate_all_reduce_into(scope, &mine, &mut tested, SystemOperation::sum());
+            while let Err(pending) = request.test() {
+                request = pending;
             }
-        })?;
-        let ours = results.iter().map(|(_, (took, _))| *took).fold(0.0, f64::max);
-        assert!(results.iter().all(|(_, (_, ours))| *ours == sum), "the sums differ");
-        Ok([self.slowest(theirs), self.slowest(ours)])
+        });
+        let of_tested = began.elapsed().as_secs_f64() * 1e3;
+        assert_eq!(blocking, tested, "MPI's sums differ");
+        let mut sums = [self.slowest(of_blocking), self.slowest(of_tested), 0.0, 0.0];
+        for (at, native) in [(2, false), (3, true)] {
+            self.world.use_native_collectives(native)?;
+            let results = node::run(&mut self.world, overlay, |node| {
+                let comm = self.comm.clone();
+                async move {
+                    comm.barrier();
+                    let began = Instant::now();
+                    let sum = node.everyone().sum(&node, mine).await?;
+                    Ok((began.elapsed().as_secs_f64() * 1e3, sum))
+                }
+            })?;
+            let ours = results.iter().map(|(_, (took, _))| *took).fold(0.0, f64::max);
+            assert!(results.iter().all(|(_, (_, ours))| *ours == blocking), "the sums differ");
+            sums[at] = self.slowest(ours);
+        }
+        self.world.use_native_collectives(false)?;
+        Ok(sums)
     }
 
     /// The libraries of one size of tasks.
@@ -355,9 +375,10 @@ impl Bench {
     }
 
     /// The medians of a launch, and the medians of the ratios within a round.
-    fn say(&self, arguments: &Arguments, payload: usize, contenders: &[Contender], times: &[Vec<Times>], sums: &[[f64; 2]]) -> Result<()> {
+    fn say(&self, arguments: &Arguments, payload: usize, contenders: &[Contender], times: &[Vec<Times>], sums: &[Sums]) -> Result<()> {
         let wholes: Vec<Vec<f64>> = times.iter().map(|times| times.iter().map(|times| times.whole).collect()).collect();
-        let of_mpi: Vec<f64> = sums.iter().map(|[theirs, _]| *theirs).collect();
+        let of_sums: [Vec<f64>; SUMS.len()] = std::array::from_fn(|way| sums.iter().map(|sum| sum[way]).collect());
+        let [of_mpi, tested, own, _] = &of_sums;
         let case = |name: &str| Launch { ranks: self.ranks, payload, mean: arguments.mean, rounds: arguments.rounds, ..Launch::of(name) };
         for (at, contender) in contenders.iter().enumerate() {
             let information: Vec<f64> = times[at].iter().map(|times| times.information).collect();
@@ -369,17 +390,16 @@ impl Bench {
             let launch = Launch {
                 ms: median(&wholes[at]),
                 information: median(&information).filter(|_| is_ours),
-                over_reduce: median(&ratios(&information, &of_mpi)).filter(|_| is_ours),
+                over_reduce: median(&ratios(&information, of_mpi)).filter(|_| is_ours),
                 over,
                 ..case(contender.name())
             };
             println!("{launch}");
         }
-        let own: Vec<f64> = sums.iter().map(|[_, ours]| *ours).collect();
-        println!(
-            "{}",
-            Launch { ms: median(&own), information: median(&of_mpi), over_reduce: median(&ratios(&own, &of_mpi)), ..case(SUMS) }
-        );
+        for (name, way) in SUMS.iter().zip(&of_sums) {
+            let over = [tested, own].map(|other| median(&ratios(way, other)));
+            println!("{}", Launch { ms: median(way), over_reduce: median(&ratios(way, of_mpi)), over, ..case(name) });
+        }
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use equipoise::{Error, Result};
 use equipoise_lab::experiment::statistics::{self, Estimate};
 use equipoise_lab::report::figures::three;
 
-/// The name of the lines about sums of one number.
-pub const SUMS: &str = "sum";
+/// The names of the lines about sums of one number: `MPI_Allreduce`, `MPI_Iallreduce` with tests, the library's tree, and its way to `MPI_Iallreduce`.
+pub const SUMS: [&str; 4] = ["sum:MPI_Allreduce", "sum:MPI_Iallreduce", "sum:own", "sum:native"];
 
 /// Measurements of one launch of one contender: medians over its rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,11 +19,10 @@ pub struct Launch {
     pub rounds: u32,
     pub name: String,
     pub ms: Option<f64>,
-    /// Of sums: the time of MPI's.
     pub information: Option<f64>,
-    /// Information, or our sum, over MPI_Allreduce.
+    /// Information, or a sum, over MPI_Allreduce.
     pub over_reduce: Option<f64>,
-    /// Over each of the two ways by hand.
+    /// Over each of the two ways by hand; a sum over MPI_Iallreduce and over the library's tree.
     pub over: [Option<f64>; 2],
 }
 
@@ -167,7 +166,7 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     println!("The best by hand: {best}.\n");
     println!("| | ms | over alltoallv | range | over the best by hand | range | information, ms | over MPI_Allreduce |");
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
-    for name in names.iter().filter(|name| **name != SUMS) {
+    for name in names.iter().filter(|name| !SUMS.contains(name)) {
         let shown = |figure: fn(&Launch) -> Option<f64>| of(name, figure).map(|it| three(it.value)).unwrap_or_default();
         let ratio = |figure: fn(&Launch) -> Option<f64>| {
             of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high))
@@ -184,16 +183,14 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     if let Some(coverage) = of(names[0], |launch| launch.ms).map(|it| it.coverage) {
         println!("\nRanges cover the median over launches with {:.1} %.", coverage * 100.0);
     }
-    let sums = [of(SUMS, |launch| launch.information), of(SUMS, |launch| launch.ms), of(SUMS, |launch| launch.over_reduce)];
-    if let [Some(theirs), Some(ours), Some(ratio)] = sums {
-        println!(
-            "Sum of one number: MPI_Allreduce {} ms, ours {} ms; ratio {:.2} ({:.2} - {:.2}).",
-            three(theirs.value),
-            three(ours.value),
-            ratio.value,
-            ratio.low,
-            ratio.high
-        );
+    println!("\n| sum of one number | ms | over MPI_Allreduce | range | over MPI_Iallreduce with tests | range | over our tree | range |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    let figures: [fn(&Launch) -> Option<f64>; 3] = [|launch| launch.over_reduce, |launch| launch.over[0], |launch| launch.over[1]];
+    for name in SUMS {
+        let Some(ms) = of(name, |launch| launch.ms) else { continue };
+        let ratios = figures
+            .map(|figure| of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high)));
+        println!("| {} | {} | {} |", name.trim_start_matches("sum:"), three(ms.value), ratios.join(" | "));
     }
     Ok(())
 }

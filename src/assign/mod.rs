@@ -38,7 +38,7 @@ pub use greedy::greedy;
 pub use greedy_refine::greedy_refine;
 pub use hierarchical::hierarchical;
 pub use near::{Neighbours, near};
-pub use refine::{TOLERANCE, frugal_refine, local_refine, quick_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, local_refine, quick_refine, refine, refine_towards};
 
 /// Tasks, ranks and the powers of the ranks. Ranks are places in these lists: those of one host are a problem, too, and so are whole hosts.
 #[derive(Clone, Copy, Debug)]

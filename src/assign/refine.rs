@@ -46,6 +46,19 @@ pub fn quick_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     refine_with(problem, tolerance, QUICK_LOOKS)
 }
 
+/// The same for two ranks of many: nothing moves if none of the two takes longer than [`TOLERANCE`] times `mean`, the time with work evenly over all ranks,
+/// and otherwise no more than that needs.
+pub fn refine_towards(problem: &Problem<'_>, mean: RankTime) -> Assignment {
+    let enough = scaled(mean, TOLERANCE);
+    if problem.slowest(&problem.loads(problem.owners)) <= enough {
+        return problem.owners.to_vec();
+    }
+    let refined = refine(problem);
+    let limit = scaled(problem.slowest(&problem.loads(&refined)), TOLERANCE).max(enough);
+    let frugal = within(problem, limit);
+    frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
+}
+
 fn refine_with(problem: &Problem<'_>, tolerance: f64, looks: u64) -> Assignment {
     let refined = refine(problem);
     let limit = scaled(problem.slowest(&problem.loads(&refined)), tolerance);

@@ -14,7 +14,9 @@
 
 use super::central;
 use super::ground::{Given, Rule};
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering};
+use super::{
+    Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering,
+};
 use crate::assign::{self, Assignment};
 use crate::error::Result;
 use crate::load::{Quota, Shares};
@@ -33,6 +35,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Tasks,
         promises: Promises { exact: true, local: false, ordered: true, optimal: false },
         cost,
     },

@@ -43,7 +43,7 @@
 
 use std::f64::consts::PI;
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -62,6 +62,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Neighbours,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost,
     },

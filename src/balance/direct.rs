@@ -30,7 +30,9 @@
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering};
+use super::{
+    Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering,
+};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
 use crate::node::Gathered;
@@ -49,6 +51,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Loads,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },
         cost,
     },

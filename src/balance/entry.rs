@@ -20,10 +20,51 @@ pub struct Facts {
     pub refuses: fn(&Topology) -> Option<String>,
     /// Definition of its quotas.
     pub quota: QuotaRule,
+    /// What its nodes decide from.
+    pub knows: Knowledge,
     /// Its guarantees, which the tests check.
     pub promises: Promises,
     /// At most this many steps, messages and bytes, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
+}
+
+/// What a node knows of the others when it decides, in ascending order of what has to be sent for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Knowledge {
+    /// Nothing.
+    Nothing,
+    /// The loads of its neighbours.
+    Neighbours,
+    /// The loads of some ranks, by gossip.
+    Gossip,
+    /// Sums of loads along the topology: of subtrees, sub-cubes, rows.
+    Sums,
+    /// The load of every node, by an all-gather.
+    Loads,
+    /// Every task, by an all-gather.
+    Tasks,
+    /// Every task and its place, by an all-gather.
+    Places,
+}
+
+impl Knowledge {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Knowledge::Nothing => "nothing",
+            Knowledge::Neighbours => "neighbours' loads",
+            Knowledge::Gossip => "some loads",
+            Knowledge::Sums => "sums",
+            Knowledge::Loads => "all loads",
+            Knowledge::Tasks => "all tasks",
+            Knowledge::Places => "all tasks, places",
+        }
+    }
+
+    /// Returns true if it takes an all-gather, which does not scale to any number of ranks.
+    pub fn is_of_all(self) -> bool {
+        self >= Knowledge::Loads
+    }
 }
 
 impl Registered for Facts {

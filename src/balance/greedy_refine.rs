@@ -13,7 +13,7 @@
 use super::central::{self, Central};
 use super::ground::{Given, Rule};
 use super::refine::Tolerance;
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Knowledge, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment, vectors};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -28,6 +28,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: central::too_many,
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Tasks,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },
         cost: central::cost,
     },

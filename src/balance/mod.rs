@@ -45,7 +45,7 @@ use std::rc::Rc;
 
 use log::debug;
 
-pub use self::entry::{Chosen, Entry, Facts};
+pub use self::entry::{Chosen, Entry, Facts, Knowledge};
 pub use self::ground::{Given, Rule};
 pub use self::parts::{from_parts, partition_file, read_partition};
 pub use self::registry::{find, listed, without_places};

@@ -31,7 +31,7 @@
 //! spreads from neighbour to neighbour, and the longest ways are as far. Step 3 prints `i <= R` where figure 4 has `i < R`, and leaves row
 //! `i / n2` itself out of its prefix quota: both are misprints. `gamma` may become negative (node 11 in example 4), as intended.
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -50,6 +50,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses,
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Sums,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },
         cost,
     },

@@ -1,7 +1,7 @@
 //! No balancing: every task stays where it is. The reference for all other balancers.
 
 use super::ground::{Given, Rule};
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running};
 use crate::assign::Assignment;
 use crate::error::Result;
 use crate::load::Shares;
@@ -19,6 +19,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Nothing,
         promises: Promises { exact: false, local: true, ordered: true, optimal: false },
         cost: |_| Cost { steps: 0, messages: 0, bytes: 0 },
     },

@@ -26,7 +26,9 @@
 //! process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every
 //! node, a tick for each node and round; the number of rounds is the diameter.
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, direct, gathering};
+use super::{
+    Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, direct, gathering,
+};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::{Quota, Shares};
@@ -46,6 +48,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Loads,
         promises: Promises { exact: true, local: true, ordered: false, optimal: true },
         cost,
     },

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Balancer, Chosen, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering, slowest_of,
+    Balancer, Chosen, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering,
+    slowest_of,
 };
 use crate::error::{Error, Result};
 use crate::load::{Shares, TaskBatch};
@@ -39,6 +40,7 @@ static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Tasks,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost,
     },

@@ -31,7 +31,7 @@
 //! writes to it, even if no task goes with it. Tasks without work have no place in the row: those behind the last unit of a node stay. Pinned tasks
 //! are no part of the row: the other tasks are shared by what each node can still get.
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::Result;
 use crate::load::{Aim, Positions, Quota, Shares, TaskBatch};
 use crate::node::HEADER_BYTES;
@@ -50,6 +50,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::Positional,
+        knows: Knowledge::Sums,
         promises: Promises { exact: true, local: false, ordered: true, optimal: false },
         cost,
     },

@@ -47,7 +47,7 @@ use std::ops::Range;
 use level::{Bounds, Level};
 
 use super::direct::nearer;
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::{Error, Result};
 use crate::load::{Aim, Positions, Powers, Quota, Shares, TaskBatch};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -66,6 +66,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: Some(grids::suited),
         refuses: |_| None,
         quota: QuotaRule::Positional,
+        knows: Knowledge::Sums,
         promises: Promises { exact: true, local: false, ordered: false, optimal: false },
         cost,
     },

@@ -12,7 +12,7 @@
 
 use super::central::{self, Central};
 use super::ground::{Given, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Knowledge, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -27,6 +27,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Places,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost: central::cost_by_place,
     },

@@ -1,8 +1,10 @@
 //! `NAME+refine`: what whole tasks leave after any balancer is repaired by pairs of ranks, without an all-gather.
 //!
 //! 1. The balancer runs.
-//! 2. In round k of a sweep rank i and the rank whose number differs in bit k (in the second sweep: in bits k and k + 1) tell each other what tasks
-//!    they hold, and share them as [`refine`](super::refine) does for two ranks: both compute the same, and each sends what the other one gets.
+//! 2. Reduction: all work and all powers, hence the time with work evenly over all ranks.
+//! 3. In round k of a sweep rank i and the rank whose number differs in bit k (in the second sweep: in bits k and k + 1) tell each other what tasks
+//!    they hold, and share them as [`refine`](super::refine) does for two ranks: both compute the same, and each sends what the other one gets. Two ranks that are both
+//!    within the tolerance of that time move nothing.
 //!
 //! ```text
 //!   0 <-> 1   2 <-> 3   4 <-> 5      bit 0
@@ -10,7 +12,7 @@
 //!   0 <-----------> 4                bit 2; 1 <-> 5
 //! ```
 //!
-//! Cost: three sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
+//! Cost: a reduction, and three sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
 //!
 //! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either. What virtual nodes hold after the balancer stays with them, and
 //! counts for the rank that hosts them; that costs no message between ranks.
@@ -22,7 +24,7 @@ use super::items::{Items, TaskRange};
 use super::{Balancer, Chosen, Phase, Quota, Running, Stage};
 use crate::assign::{self, Problem};
 use crate::error::Result;
-use crate::load::{Shares, WorkQueue};
+use crate::load::{RankTime, Shares, WorkQueue};
 use crate::node::Tag;
 use crate::topology::{NodeId, Overlay, Placement, Topology};
 
@@ -79,11 +81,16 @@ fn masks(bits: u32) -> impl Iterator<Item = u32> {
     (0..SWEEPS).flat_map(move |sweep| (0..bits).map(move |bit| if sweep == 1 { 1 << bit | 1 << ((bit + 1) % bits) } else { 1 << bit }))
 }
 
-/// Step 2.
+/// Steps 2 and 3.
 async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
     let placement = &node.overlay().placement;
     let (ranks, rank) = (placement.ranks(), placement.rank_of(me));
+    phase.enter(Stage::Information);
+    let mine = (phase.load(), phase.powers().of(me));
+    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+    let (work, power) = node.everyone().all_reduce(node, mine, add).await?;
+    let mean = RankTime { work, power };
     // The first nodes are the ranks' own.
     if me >= ranks {
         node.send(placement.real_node_of(rank), GUEST_LOAD, &phase.load());
@@ -107,7 +114,7 @@ async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
         let (low, high) = (me.min(partner), me.max(partner));
         let both = if me == low { [mine, theirs] } else { [theirs, mine] };
         node.charge(both.iter().map(|(rows, _)| rows.len() as u64).sum());
-        let passes = shared(both, [low, high].map(|node| phase.powers().of(node)));
+        let passes = shared(both, [low, high].map(|node| phase.powers().of(node)), mean);
         phase.enter(Stage::Exchange);
         let gives = |from: NodeId| passes.iter().filter(move |range| (if range.node == 0 { low } else { high }) == from);
         let parts: Vec<(u64, u64, NodeId)> = gives(me).map(|range| (range.at, range.count, partner)).collect();
@@ -127,11 +134,11 @@ fn held(queue: &WorkQueue, of_guests: u64) -> Held {
 }
 
 /// Tasks that go from one rank to the other, as positions among the sender's own tasks (node 0 is the first rank, node 1 the second).
-fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<TaskRange> {
+fn shared([first, second]: [Held; 2], powers: [u64; 2], mean: RankTime) -> Vec<TaskRange> {
     let fixed = [first.1, second.1];
     let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())], false);
     let owners: Vec<u32> = items.ranges.iter().map(|range| range.node).collect();
-    let assignment = assign::refine(&Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers });
+    let assignment = assign::refine_towards(&Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers }, mean);
     items.ranges.into_iter().zip(assignment).filter(|(range, rank)| range.node != *rank).map(|(range, _)| range).collect()
 }
 
@@ -148,11 +155,16 @@ mod tests {
 
     #[test]
     fn two_ranks_share_what_they_hold() {
-        let passes = shared([(vec![(5, 2)], 1), (vec![(4, 1), (2, 1)], 0)], [1, 1]);
+        let mean = |work| RankTime { work, power: 2 };
+        let passes = shared([(vec![(5, 2)], 1), (vec![(4, 1), (2, 1)], 0)], [1, 1], mean(17));
         // 11 and 6: 5 for 2 makes 8 and 9.
         assert_eq!(passes.iter().map(|range| (range.node, range.at, range.count)).collect::<Vec<_>>(), [(0, 0, 1), (1, 1, 1)]);
-        assert_eq!(shared([(vec![], 9), (vec![], 0)], [1, 1]), []);
-        assert_eq!(shared([(vec![(3, 2)], 0), (vec![], 0)], [0, 1]).len(), 2, "without power nothing stays");
+        assert_eq!(shared([(vec![], 9), (vec![], 0)], [1, 1], mean(9)), []);
+        assert_eq!(shared([(vec![(3, 2)], 0), (vec![], 0)], [0, 1], mean(6)).len(), 2, "without power nothing stays");
+        // Where others have more, these two are even enough; where they have a little less, as little moves as brings both below that.
+        let uneven = || [(vec![(1, 90)], 0), (vec![(1, 50)], 0)];
+        let moved = |mean| shared(uneven(), [1, 1], mean).iter().map(|range| range.count).sum::<u64>();
+        assert_eq!([moved(mean(200)), moved(mean(160)), moved(mean(140))], [0, 10, 20]);
     }
 
     #[test]

@@ -34,7 +34,9 @@ use std::collections::BTreeMap;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, RankTime, Running, Stage, central, no_harm};
+use super::{
+    Balancer, Cost, Entry, Facts, InvalidSpec, Knowledge, Options, Phase, Promises, QuotaRule, RankTime, Running, Stage, central, no_harm,
+};
 use crate::error::{Error, Result};
 use crate::load::{Shares, WorkQueue};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -72,6 +74,7 @@ pub(super) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
+        knows: Knowledge::Gossip,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost,
     },

@@ -10,6 +10,12 @@ use crate::transport::record::Counts;
 use crate::transport::sim::{self, Rules};
 use crate::transport::world::World;
 
+/// A network on which messages come in an order drawn from the seed (0: undisturbed).
+fn disturbed(seed: u64) -> sim::Model {
+    let rules = if seed == 0 { Rules::default() } else { Rules::seeded(seed).delay_heavily(20_000).shuffle() };
+    sim::Model { rules, ..sim::Model::default() }
+}
+
 /// A phase on simulated nodes, one task a unit, and what came of it.
 pub(super) struct Trial {
     pub plan: Plan,
@@ -62,6 +68,11 @@ impl Trial {
     }
 
     pub(super) fn of_queues(balancer: &str, topology: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
+        Trial::in_order(balancer, topology, shares, 0, queue)
+    }
+
+    /// Runs it on these queues, and messages come in an order drawn from the seed (0: undisturbed).
+    pub(super) fn in_order(balancer: &str, topology: &str, shares: Shares, seed: u64, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
         let nodes = shares.powers().nodes();
         let overlay = Overlay::one_host(Topology::parse(topology, nodes).unwrap(), nodes).unwrap();
         let loads: Vec<u64> = (0..nodes).map(|node| queue(node).work()).collect();
@@ -75,7 +86,7 @@ impl Trial {
             weighted: true,
             trace: None,
         });
-        let mut world = World::simulated(nodes, sim::Model::default());
+        let mut world = World::simulated(nodes, disturbed(seed));
         let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
         let stayed = queues.iter().map(WorkQueue::own_work).collect();
@@ -114,8 +125,7 @@ impl Trial {
             weighted: false,
             trace: None,
         });
-        let rules = if seed == 0 { Rules::default() } else { Rules::seeded(seed).delay_heavily(20_000).shuffle() };
-        let mut world = World::simulated(nodes, sim::Model { rules, ..sim::Model::default() });
+        let mut world = World::simulated(nodes, disturbed(seed));
         let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
 

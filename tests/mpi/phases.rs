@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use equipoise::balance;
 use equipoise::load::{ColumnRatio, Link, Powers};
-use equipoise::topology::{Overlay, PlacementRule, RankId, Topology};
+use equipoise::topology::{Hosts, Overlay, PlacementRule, RankId, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -34,6 +34,9 @@ pub fn enter(book: &mut Book) {
         Case { name: "tasks with several weights", check: vectors },
         Case { name: "tasks with places", check: placed },
         Case { name: "walks that are repaired", check: repaired },
+        Case { name: "two levels of hosts", check: two_levels },
+        Case { name: "capacities", check: capacities },
+        Case { name: "dimension exchange with the optimal parameter", check: optimal_exchange },
     ];
     book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], more: &[16], limit, options: small_limits(), cases });
 }
@@ -108,17 +111,7 @@ fn vectors(world: &mut World) -> Result<()> {
         let (work, bytes) = (u64::from(task % 5 * (rank + 1)), u64::from(task % 7 * (ranks - rank)));
         MeasuredTask { rank: RankId::new(rank), name: None, work, bytes, pinned: task.is_multiple_of(9) }
     };
-    let mut tasks: Vec<_> = (0..ranks * 12).map(of).collect();
-    tasks.sort_by_key(|task| task.rank);
-    let mut run = MeasuredTasks {
-        ranks,
-        tasks,
-        places: Vec::new(),
-        communications: Vec::new(),
-        columns: Vec::new(),
-        left_out: 0,
-        seconds_per_unit: None,
-    };
+    let mut run = measured(ranks, 12, of);
     run.columns = ["bytes", "work"].into_iter().filter_map(|name| run.column(name)).collect();
     let balanced = |world: &mut World, balancer: &str| {
         let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
@@ -159,10 +152,8 @@ fn placed(world: &mut World) -> Result<()> {
             pinned: false,
         }
     };
-    let mut tasks: Vec<_> = (0..ranks * 20).map(of).collect();
-    tasks.sort_by_key(|task| task.rank);
-    let places = (0u32..).zip(&tasks).map(|(at, task)| [f64::from(task.rank.get()), f64::from(at * 7 % 31), 0.0]).collect();
-    let run = MeasuredTasks { ranks, tasks, places, communications: Vec::new(), columns: Vec::new(), left_out: 0, seconds_per_unit: None };
+    let mut run = measured(ranks, 20, of);
+    run.places = (0u32..).zip(&run.tasks).map(|(at, task)| [f64::from(task.rank.get()), f64::from(at * 7 % 31), 0.0]).collect();
     let balanced = |world: &mut World, balancer: &str| {
         let overlay = Overlay::placed(Topology::parse("complete", ranks)?, world.hosts(), PlacementRule::Random, 5)?;
         let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, Tasks::measured(world, &run)?, Powers::equal(ranks, ranks));
@@ -177,6 +168,112 @@ fn placed(world: &mut World) -> Result<()> {
         let near = most * u64::from(ranks) <= total + u64::from(ranks) * 9 * u64::from(ranks.ilog2() + 1);
         if Some(&real) != simulated.as_ref() || !near {
             return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+    }
+    Ok(())
+}
+
+/// Tasks as if they had been measured, as many for each rank.
+fn measured(ranks: u32, each: u32, of: impl Fn(u32) -> MeasuredTask) -> MeasuredTasks {
+    let mut tasks: Vec<_> = (0..ranks * each).map(of).collect();
+    tasks.sort_by_key(|task| task.rank);
+    MeasuredTasks { ranks, tasks, places: Vec::new(), communications: Vec::new(), columns: Vec::new(), left_out: 0, seconds_per_unit: None }
+}
+
+/// The ranks as if two of them shared a host each: as in simulation, and where all work lies on the first host, no more of it than the hosts' shares
+/// crosses between hosts.
+fn two_levels(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let hosts = Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", rank / 2)).collect::<Vec<_>>());
+    let run = measured(ranks, 12, |task| MeasuredTask {
+        rank: RankId::new(if task < ranks { task } else { task % ranks.min(2) }),
+        name: None,
+        work: u64::from(1 + task * 5 % 7),
+        bytes: 40,
+        pinned: false,
+    });
+    let of = |world: &mut World, balancer: &str| {
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, hosts.clone())?;
+        let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, Tasks::measured(world, &run)?, Powers::equal(ranks, ranks));
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(
+            record.map(|record| (record.final_by_rank.clone(), record.messages, record.bytes, record.host_bytes, record.declined)),
+        )
+    };
+    for balancer in ["hierarchical", "hierarchical:tolerance=1.1", "greedy"] {
+        let Some(real) = of(world, balancer)? else { continue };
+        let simulated = of(&mut World::simulated(ranks, sim::Model::default()), balancer)?;
+        let (total, most) = (real.0.iter().sum::<u64>(), real.0.iter().max().copied().unwrap_or(0));
+        // No task has more than 7 units.
+        if Some(&real) != simulated.as_ref()
+            || most * u64::from(ranks) * 10 > total * 11 + 70 * u64::from(ranks)
+            || (ranks > 2) != (real.3 > 0)
+        {
+            return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes are uneven the other way than work, and no rank has room for much more than its share: as in simulation, and nobody is beyond its capacity.
+fn capacities(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let run = measured(ranks, 12, |task| {
+        let rank = task % ranks;
+        MeasuredTask {
+            rank: RankId::new(rank),
+            name: None,
+            work: u64::from(task % 5 * (rank + 1)),
+            bytes: u64::from(1 + task % 7),
+            pinned: task.is_multiple_of(9),
+        }
+    });
+    let held = |rank: u32| run.tasks.iter().filter(|task| task.rank.get() == rank).map(|task| task.bytes).sum::<u64>();
+    let most = (0..ranks).map(held).max().unwrap_or(0);
+    let within = |world: &mut World, balancer: &str, capacity: u64| {
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
+        let tasks = Tasks::measured(world, &run)?.within(vec![capacity; ranks as usize]);
+        let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, tasks, Powers::equal(ranks, ranks));
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(record.map(|record| (record.final_by_rank.clone(), record.messages, record.bytes, record.declined, record.memory)))
+    };
+    for balancer in ["greedy", "refine", "greedy-refine", "kk", "hierarchical"] {
+        for room in [most + 7, most + 2] {
+            let Some(real) = within(world, balancer, room)? else { continue };
+            let simulated = within(&mut World::simulated(ranks, sim::Model::default()), balancer, room)?;
+            let is_within = real.4.as_ref().is_some_and(|memory| memory.after.iter().all(|bytes| *bytes <= room));
+            if Some(&real) != simulated.as_ref() || !is_within {
+                return Err(Error::Failed(format!("{balancer} within {room}: {real:?} on ranks, {simulated:?} in simulation")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `dem:lambda=optimal` is as in simulation, and ends near the mean.
+fn optimal_exchange(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    for topology in ["mesh", "torus", "hypercube"] {
+        for seed in 0..3 {
+            let of = |world: &mut World| {
+                let balancer = Rc::new(balance::find("dem:lambda=optimal")?);
+                let topology = Topology::parse(topology, ranks)?;
+                let nodes = topology.nodes();
+                let loads = LoadPattern::parse("uniform:mean=40")?.draw(nodes, ranks, seed)?;
+                let overlay = Overlay::new(topology, world.hosts())?;
+                let tasks = Tasks::numbered(world, loads, 700)?;
+                let spec = BalanceSpec { seed, ..BalanceSpec::new(balancer, overlay, tasks, Powers::equal(ranks, nodes)) };
+                let record = experiment::balance(world, &spec)?;
+                let told = |record: BalanceRecord| {
+                    (record.finals.clone(), record.moves.clone(), record.messages, record.bytes, record.imbalance.after.max_over_mean)
+                };
+                Ok::<_, Error>(record.map(told))
+            };
+            let Some(real) = of(world)? else { continue };
+            let simulated = of(&mut World::simulated(ranks, sim::Model::default()))?;
+            if Some(&real) != simulated.as_ref() || real.4 > 1.5 {
+                return Err(Error::Failed(format!("{topology}, seed {seed}: {real:?} on ranks, {simulated:?} in simulation")));
+            }
         }
     }
     Ok(())

@@ -81,6 +81,9 @@ struct Balancer {
     /// The first is the default.
     topologies: Vec<Kind>,
     promises: BTreeMap<&'static str, bool>,
+    /// What a node knows of the others, and whether that takes an all-gather.
+    knows: &'static str,
+    all_gather: bool,
     quota: &'static str,
     options: &'static str,
     /// Upper bounds, on its own topology fitted to the ranks.
@@ -239,6 +242,8 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
         topologies: entry.facts.kinds.to_vec(),
         promises: [("exact", promises.exact), ("local", promises.local), ("ordered", promises.ordered), ("optimal", promises.optimal)]
             .into(),
+        knows: entry.facts.knows.name(),
+        all_gather: entry.facts.knows.is_of_all(),
         quota: match entry.facts.quota {
             QuotaRule::Proportional => "proportional",
             QuotaRule::Positional => "positional",
@@ -300,12 +305,13 @@ fn human(list: &List) -> String {
         "Balancers (--balancer), with the most that they cost on {} ranks, payloads left out\n(rcb and sfc: of one task on each rank)\n\n",
         whole(list.ranks)
     );
-    let mut balancers = table::table(&["name", "what it is", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
+    let mut balancers = table::table(&["name", "what it is", "topologies", "knows", "promises", "steps", "messages", "bytes"], 5, width);
     for balancer in &list.balancers {
         balancers.add_row([
             balancer.name.to_string(),
             format!("{} ({})", balancer.title, balancer.source),
             kinds(&balancer.topologies),
+            balancer.knows.into(),
             promises(balancer),
             whole(balancer.steps),
             whole(balancer.messages),
@@ -316,6 +322,11 @@ fn human(list: &List) -> String {
     for balancer in list.balancers.iter().filter(|balancer| !balancer.options.is_empty()) {
         out.push_str(&format!("\n--balancer {}:{}\n", balancer.name, balancer.options));
     }
+    out.push_str(
+        "\n--balancer NAME+refine: any of them, and pairs of ranks repair what whole tasks leave, without an all-gather\n\
+         \n--balancer from:FILE: a partition that another program has made (METIS, KaHIP, Zoltan): a rank for each task\n\
+         \nknows: what a rank decides from; all loads and all tasks take an all-gather, which does not scale to any number of ranks;",
+    );
     out.push_str(
         "\nexact: every node ends at its quota; local: nobody ever holds less than the smaller of its load and its quota;\n\
          ordered: the tasks keep their order over the nodes; optimal: the fewest task-hops possible.\n",
@@ -382,15 +393,16 @@ fn of_runs(list: &List, width: u16) -> String {
 /// The table of balancers for the documentation.
 fn markdown(list: &List) -> String {
     let mut out = String::from(
-        "| balancer | what it is | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n",
+        "| balancer | what it is | topologies | knows | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|---|--:|--:|--:|\n",
     );
     for balancer in &list.balancers {
         out.push_str(&format!(
-            "| `{}` | {} ({}) | {} | {} | {} | {} | {} | {} |\n",
+            "| `{}` | {} ({}) | {} | {} | {} | {} | {} | {} | {} |\n",
             balancer.name,
             balancer.title,
             balancer.source,
             kinds(&balancer.topologies),
+            balancer.knows,
             promises(balancer),
             balancer.quota,
             balancer.steps,
@@ -399,7 +411,7 @@ fn markdown(list: &List) -> String {
         ));
     }
     out.push_str(&format!(
-        "\nUpper bounds of steps, messages and bytes on {} ranks, each on its own topology, payloads left out. Those of `rcb` and `sfc` are of one task on each rank.\n",
+        "\nKnows: what a rank decides from. All loads and all tasks take an all-gather, the others do not.\nUpper bounds of steps, messages and bytes on {} ranks, each on its own topology, payloads left out. Those of `rcb` and `sfc` are of one task on each rank.\n",
         list.ranks
     ));
     out

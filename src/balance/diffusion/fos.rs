@@ -5,7 +5,7 @@
 //! imbalance, the square root of the sum of squares. On a hypercube of dimension d alpha is 1 / (d + 1) and g is (d - 1) / (d + 1), Cybenko's
 //! figures.
 
-use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use super::super::{Balancer, Entry, Facts, InvalidSpec, Knowledge, Options, Promises, QuotaRule};
 use super::spectrum::{self, Extremes};
 use super::{Diffusion, Factors, KINDS, PART, cost, part, refuses};
 use crate::topology::Topology;
@@ -22,6 +22,7 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |topology| refuses(Some(steps(topology, PART)), "which sos and ops need fewer of"),
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Neighbours,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost: |topology| cost(topology, steps(topology, PART)),
     },

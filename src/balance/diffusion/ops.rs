@@ -6,7 +6,7 @@
 //! the eigenvalues does not matter to the result, but in between parts may grow and drown the others in rounding: each next eigenvalue is the one
 //! that is farthest from those before, by the product of the distances (Leja's order).
 
-use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use super::super::{Balancer, Entry, Facts, InvalidSpec, Knowledge, Options, Promises, QuotaRule};
 use super::spectrum;
 use super::{Diffusion, Factors, KINDS, cost};
 use crate::topology::Topology;
@@ -26,6 +26,7 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
             None => Some(format!("takes a step for each distinct eigenvalue of the topology, and there are more than {MOST} there")),
         },
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Neighbours,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost: |topology| cost(topology, factors(topology).len() as u32),
     },

@@ -5,7 +5,7 @@
 //! at most r^k (1 + k sqrt(1 - g^2)) of the imbalance is left, where r = sqrt(beta - 1), and exactly this part of the eigenvector of the second
 //! eigenvalue: about the square root of the steps of first order.
 
-use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use super::super::{Balancer, Entry, Facts, InvalidSpec, Knowledge, Options, Promises, QuotaRule};
 use super::spectrum;
 use super::{Diffusion, Factors, KINDS, MOST_STEPS, PART, cost, part, refuses};
 use crate::topology::Topology;
@@ -22,6 +22,7 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
         suited: None,
         refuses: |topology| refuses(steps(topology, PART), "since what lies far apart has to flow that far"),
         quota: QuotaRule::Proportional,
+        knows: Knowledge::Neighbours,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
         cost: |topology| cost(topology, steps(topology, PART).unwrap_or(MOST_STEPS)),
     },

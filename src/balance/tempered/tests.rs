@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::balance::testing::Trial;
-use crate::load::Powers;
+use bytes::Bytes;
+
+use crate::load::{Powers, Segment, Shares, WorkQueue};
 
 fn max_over_mean(after: &[u64]) -> f64 {
     *after.iter().max().unwrap() as f64 * after.len() as f64 / after.iter().sum::<u64>() as f64
@@ -106,11 +108,22 @@ fn in_whatever_order_messages_come_the_result_is_the_same() {
         (trial.moves(), trial.after)
     };
     let calm = of(0);
+    // Tasks of several units, on ranks of different power.
+    let weighing = |seed: u64| {
+        let shares = Shares::new(Powers::listed(vec![1, 2, 1, 3, 1]).unwrap()).weighted();
+        let weights = |node: u32| (0..[9, 0, 4, 1, 6][node as usize]).map(move |task| (u64::from(node) * 100 + task, 1 + task * 5 % 7));
+        let queue =
+            move |node| WorkQueue::new(weights(node).map(|(id, weight)| Segment::row(id, 1, weight, Bytes::new()).unwrap()).collect());
+        let trial = Trial::in_order("tempered", "complete:5", shares, seed, queue);
+        (trial.moves(), trial.after)
+    };
+    let calm_and_weighing = weighing(0);
     // The same number of seeds as scripts/explore asks for; without it 10,000 with optimisation.
     let asked = std::env::var("EXPLORED_SEEDS").ok().and_then(|orders| orders.parse().ok());
     let orders: u64 = asked.unwrap_or(if cfg!(debug_assertions) { 400 } else { 10_000 });
     for seed in 1..=orders {
         assert_eq!(of(seed), calm, "order {seed}");
+        assert_eq!(weighing(seed), calm_and_weighing, "order {seed}, tasks of several units");
     }
 }
 

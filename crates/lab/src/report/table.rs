@@ -316,10 +316,11 @@ fn heading(CaseResult { loads, records }: &CaseResult) -> String {
         None => String::new(),
     };
     format!(
-        "{}: {} {payload}{}{pinned}{step}, imbalance {} (max/mean){least}\n",
+        "{}: {} {payload}{}{pinned}{step}, imbalance {} (max/mean, at best {}){least}\n",
         shortened(&loads.to_string()),
         several(record.tasks, "task"),
         work.map(work_of).unwrap_or_default(),
         ratio(record.imbalance_before),
+        ratio(record.imbalance_bound),
     )
 }
