@@ -104,7 +104,9 @@ fn typed(outcome: &Outcome) -> Result<(), String> {
         return Err(format!("that is not what was typed: {command}"));
     }
     std::fs::remove_file(&page).map_err(|why| why.to_string())?;
-    let output = Command::new("bash").args(["-c", &command]).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).output();
+    // Open MPI 5 does not start without a home.
+    let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let output = Command::new("bash").args(["-c", &command]).env_clear().envs(kept).output();
     let output = output.map_err(|why| why.to_string())?;
     match output.status.success() && page.is_file() {
         true => Ok(()),
