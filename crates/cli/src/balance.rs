@@ -40,8 +40,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node of the topology before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank's node, and may go on with one for each virtual node; patterns
+    /// Number of tasks on each node of the topology before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 |
+    /// scattered:total=1000 | poisson:mean=10 | sparse:p=0.2,max=100 | zero. A list has a number for each rank's node, and may go on with one for each virtual node; patterns
     /// set the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
