@@ -12,7 +12,7 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, remark_on_links};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -182,6 +182,7 @@ impl Request<'_> {
             Some(capacity) => tasks.within(capacity),
             None => tasks,
         };
+        remark_on_links(world, &overlay.topology, self.arguments.output);
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
         Ok(BalanceSpec {
             balancer,

@@ -22,6 +22,7 @@ use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, Weigh
 use super::launch::{self, Ending};
 use super::options::{
     GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
+    remark_on_links,
 };
 use super::output::{Files, Target, check_trace};
 use super::terminal;
@@ -232,6 +233,7 @@ impl Request<'_> {
         }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));
+        contenders.first().into_iter().for_each(|one| remark_on_links(world, &one.overlay.topology, self.arguments.output));
         let rounds = ranking::rounds_advised(contenders.len());
         Ok(CompareSpec {
             contenders,
