@@ -254,6 +254,11 @@ impl Graph {
         at.map_or(1.0, |at| self.links[at].bandwidth)
     }
 
+    /// Returns true if links have different bandwidths.
+    pub fn has_unequal_links(&self) -> bool {
+        !self.link_costs.is_empty()
+    }
+
     /// Cost of a byte on the cheapest route between two nodes, relative to [`FASTEST`] on the fastest link.
     pub fn cost(&self, a: NodeId, b: NodeId) -> u64 {
         match self.costs.is_empty() {

@@ -165,3 +165,39 @@ fn tables_capacities_and_partitions_are_by_rank_wherever_nodes_are_placed() {
     assert_eq!((&shown["loads"], &shown["powers"]), (&json!([10, 20, 30, 40]), &json!([1, 2, 3, 4])));
     assert_eq!(shown["final_by_rank"], json!([10, 30, 20, 40]));
 }
+
+/// Lines for people of a command, apart from its result.
+fn remarks(line: &str) -> String {
+    let output = Command::cargo_bin("equipoise").unwrap().args(line.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn bandwidths_that_do_not_count_are_said() {
+    let (unequal, equal) = (file("0 1\n1 2\n2 3 0.001\n3 0\n"), file("0 1\n1 2\n2 3\n3 0\n"));
+    let said = "the bandwidths of the graph's links do not count in times: network switched:latency=20us,per_byte=2.7ns knows no links; \
+                with --network hops they count";
+    let on = |command: &str, graph: &std::path::Path, more: &str| {
+        remarks(&format!("{command} --sim 4 --topology graph:{}{more}", graph.display()))
+    };
+    for command in ["balance --balancer psts", "balance --balancer direct", "compare --balancer psts,direct"] {
+        // Once, however many balancers there are.
+        assert_eq!(on(command, &unequal, "").matches(said).count(), 1, "{command}");
+        assert!(!on(command, &unequal, " --network hops").contains("bandwidths"), "{command}");
+        assert!(
+            !on(command, &equal, "").contains("bandwidths") && !on(command, &unequal, " --output json").contains("bandwidths"),
+            "{command}"
+        );
+    }
+    // And so it is: the slow link is felt on `hops` only.
+    let times = |graph: &std::path::Path, network: &str| {
+        let line = format!(
+            "balance --sim 4 --balancer direct --topology graph:{} --network {network} --loads 0,0,0,40 --payload 999",
+            graph.display()
+        );
+        records(&line, "")[0]["ms_exchange"].as_f64().unwrap()
+    };
+    assert_eq!(times(&unequal, "switched"), times(&equal, "switched"));
+    assert!(times(&unequal, "hops") > times(&equal, "hops"));
+}

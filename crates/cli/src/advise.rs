@@ -34,7 +34,8 @@ measured first, in a moment.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Number of tasks on each rank: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100
+    /// Number of tasks on each rank: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | scattered:total=1000 |
+    /// poisson:mean=10 | sparse:p=0.2,max=100
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: String,
 

@@ -12,7 +12,7 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, remark_on_links};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 use super::terminal::Output;
@@ -40,8 +40,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node of the topology before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank's node, and may go on with one for each virtual node; patterns
+    /// Number of tasks on each node of the topology before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 |
+    /// scattered:total=1000 | poisson:mean=10 | sparse:p=0.2,max=100 | zero. A list has a number for each rank's node, and may go on with one for each virtual node; patterns
     /// set the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
@@ -182,6 +182,7 @@ impl Request<'_> {
             Some(capacity) => tasks.within(capacity),
             None => tasks,
         };
+        remark_on_links(world, &overlay.topology, self.arguments.output);
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
         Ok(BalanceSpec {
             balancer,

@@ -22,6 +22,7 @@ use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, Weigh
 use super::launch::{self, Ending};
 use super::options::{
     GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
+    remark_on_links,
 };
 use super::output::{Files, Target, check_trace};
 use super::terminal;
@@ -58,8 +59,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank's node (with --topology: and may go on with one for each virtual node) [default: uniform:mean=10]
+    /// Number of tasks on each node before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 |
+    /// scattered:total=1000 | poisson:mean=10 | sparse:p=0.2,max=100 | zero. A list has a number for each rank's node (with --topology: and may go on with one for each virtual node) [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
@@ -232,6 +233,7 @@ impl Request<'_> {
         }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));
+        contenders.first().into_iter().for_each(|one| remark_on_links(world, &one.overlay.topology, self.arguments.output));
         let rounds = ranking::rounds_advised(contenders.len());
         Ok(CompareSpec {
             contenders,

@@ -173,11 +173,12 @@ fn choice((syntax, meaning): (&'static str, &'static str)) -> Choice {
     Choice { syntax, meaning }
 }
 
-const LOADS: [(&str, &str); 7] = [
+const LOADS: [(&str, &str); 8] = [
     ("19,11,2", "the tasks of each node"),
     ("@FILE", "the same from a file (@- is standard input): commas, semicolons, blanks or lines between the numbers, # for comments"),
     ("uniform:mean=10", "uniform in 0 to twice the mean (our choice), with exactly this mean (as Wu 1997, section 5)"),
     ("hot:total=1000,node=0", "all tasks on one node"),
+    ("scattered:total=1000", "each task on a node drawn at random (as in `reproduce psts`)"),
     ("poisson:mean=10", "Poisson numbers"),
     ("sparse:p=0.2,max=100", "with this probability 1 to max tasks, otherwise none"),
     ("zero", "no tasks"),

@@ -9,7 +9,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use equipoise::agreement::{self, Collectives, Used};
 use equipoise::balance::{self, Chosen, Rule};
 use equipoise::names;
-use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
+use equipoise::topology::{Hosts, MAX_NODES, PlacementRule, Topology};
+use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::tasks::Tasks;
@@ -374,6 +375,19 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
         _ => Err("it must be a number from 1 to 100".into()),
+    }
+}
+
+/// Says to people that a graph's bandwidths do not count in the times of a simulated network that knows no links.
+pub fn remark_on_links(world: &mut World, topology: &Topology, output: Output) {
+    let Some(network) = world.as_simulation().map(|simulation| simulation.network()) else { return };
+    let of_links = matches!(network, Network::Hops(_));
+    if let (Topology::Graph(graph), Output::Human, false) = (topology, output, of_links)
+        && graph.has_unequal_links()
+    {
+        terminal::remark(&format!(
+            "the bandwidths of the graph's links do not count in times: network {network} knows no links; with --network hops they count"
+        ));
     }
 }
 

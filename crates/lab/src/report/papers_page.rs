@@ -141,20 +141,22 @@ fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&
     };
     let says = match own {
         Some(_) => cases.trim_end_matches("; ").to_string(),
-        None => format!("{cases}{}", command(paper, item, effort, seed)),
+        None => format!("{cases}{}", command(paper, item, (effort, seed), curves.iter().any(|curve| curve.framed))),
     };
     let plot = Plot { title: format!("{} {title}", paper.name()), x, y, log_x, log_y, curves };
     Some(Timed { title, says, svg: plot::svg(&plot) })
 }
 
-/// Command that measures an item again.
-fn command(paper: Paper, item: Item, effort: Effort, seed: u64) -> String {
+/// Command that measures an item again, with all that the page has of it: further curves come with a report, framed points from real ranks.
+fn command(paper: Paper, item: Item, (effort, seed): (Effort, u64), on_ranks: bool) -> String {
     let effort = match effort {
         Effort::Quick => String::new(),
         Effort::Full => " --full".into(),
         Effort::Cases(cases) => format!(" --cases {cases}"),
     };
-    format!("equipoise reproduce {} --{item}{effort} --seed {seed}", paper.name())
+    let on_ranks = if on_ranks { " --on-ranks" } else { "" };
+    let folder = format!("{} {item}", paper.name()).replace(' ', "-");
+    format!("equipoise reproduce {} --{item}{effort} --seed {seed}{on_ranks} --report {folder}", paper.name())
 }
 
 #[cfg(test)]
@@ -208,7 +210,8 @@ mod tests {
     fn the_page_has_every_figure_claim_and_command_and_needs_nothing() {
         let page = page_of(Paper::Divisible);
         for number in 2..=8 {
-            assert!(page.contains(&format!("equipoise reproduce divisible --figure {number} --seed 1")), "{number}");
+            let command = format!("equipoise reproduce divisible --figure {number} --seed 1 --report divisible-figure-{number}");
+            assert!(page.contains(&command), "{number}");
         }
         let text = page.replace("&#x27;", "'").replace("&#x2f;", "/");
         for claim in Paper::Divisible.study().claims {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Poisson};
+use rand_distr::{Binomial, Distribution, Poisson};
 
 use super::items::{self, Given, whole};
 use equipoise::error::{Error, Result};
@@ -17,7 +17,7 @@ use equipoise::spec::{InvalidSpec, Options, Spec};
 /// The noun for them.
 const WHAT: &str = "loads";
 /// The names of patterns; a list and a file have none.
-const KNOWN: [&str; 7] = ["uniform", "hot", "poisson", "sparse", "zero", "a list such as 19,11,2", "@FILE"];
+const KNOWN: [&str; 8] = ["uniform", "hot", "scattered", "poisson", "sparse", "zero", "a list such as 19,11,2", "@FILE"];
 
 /// Loads as they are given; [`Display`](fmt::Display) writes what [`LoadPattern::parse`] reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub enum LoadPattern {
     Uniform { mean: u64 },
     /// All tasks on one node.
     Hot { total: u64, node: u32 },
+    /// This many tasks, each on a node drawn at random: our reading of the experiments of Savvas and Kechadi 2004, section 5.
+    Scattered { total: u64 },
     /// Poisson numbers.
     Poisson { mean: f64 },
     /// With probability `p` a uniform number in `1..=max`, otherwise nothing.
@@ -47,8 +49,8 @@ impl Default for LoadPattern {
 }
 
 impl LoadPattern {
-    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; options that
-    /// are left out have the values shown. A file is only read by [`LoadPattern::draw`].
+    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | scattered:total=1000 | poisson:mean=10 | sparse:p=0.2,max=100 |
+    /// zero`; options that are left out have the values shown. A file is only read by [`LoadPattern::draw`].
     pub fn parse(text: &str) -> Result<LoadPattern> {
         let spec = match items::given(WHAT, text)? {
             Given::List(items) => return Ok(LoadPattern::List(items::numbers(WHAT, items, whole)?)),
@@ -78,6 +80,7 @@ impl LoadPattern {
                 total: options.whole("total", 0)?.unwrap_or(1000),
                 node: options.within("node", 0..=u32::MAX)?.unwrap_or(0),
             },
+            "scattered" => LoadPattern::Scattered { total: options.whole("total", 0)?.unwrap_or(1000) },
             "poisson" => {
                 let takes = format!("a number from 0 to {:e}", Poisson::<f64>::MAX_LAMBDA);
                 let mean = options.read("mean", &takes, |mean: &f64| (0.0..=Poisson::<f64>::MAX_LAMBDA).contains(mean))?;
@@ -127,6 +130,7 @@ impl LoadPattern {
                 }
                 (0..real).map(|at| if at == *node { *total } else { 0 }).collect()
             }
+            LoadPattern::Scattered { total } => scattered(&mut rng, *total, real).ok_or_else(|| self.too_many(real))?,
             LoadPattern::Poisson { mean: 0.0 } | LoadPattern::Zero => vec![0; real as usize],
             LoadPattern::Poisson { mean } => {
                 let poisson = Poisson::new(*mean).map_err(|why| Error::input(WHAT, format!(" {self}: mean: {why}")))?;
@@ -189,6 +193,18 @@ fn uniform_with_exact_mean(rng: &mut ChaCha8Rng, mean: u64, total: u64, real: u3
     loads
 }
 
+/// Numbers of tasks on nodes, each task on a node drawn at random. A node has a binomial number of those that the nodes before it leave, so that 10^18 tasks
+/// take no longer than ten.
+fn scattered(rng: &mut ChaCha8Rng, total: u64, real: u32) -> Option<Vec<u64>> {
+    let mut left = total;
+    let here = |node: u32| {
+        let drawn = Binomial::new(left, 1.0 / f64::from(real - node)).ok()?.sample(rng).min(left);
+        left -= drawn;
+        Some(drawn)
+    };
+    (0..real).map(here).collect()
+}
+
 /// Deals `tasks` out one at a time, round and round, to places that take no more than their `room`: in closed form, since there may
 /// be 10^9 rounds. The rooms together hold the tasks.
 fn round_and_round(room: &[u64], tasks: u128) -> Vec<u64> {
@@ -231,6 +247,7 @@ impl fmt::Display for LoadPattern {
             LoadPattern::Uniform { mean } => write!(f, "uniform:mean={mean}"),
             LoadPattern::Hot { total, node: 0 } => write!(f, "hot:total={total}"),
             LoadPattern::Hot { total, node } => write!(f, "hot:total={total},node={node}"),
+            LoadPattern::Scattered { total } => write!(f, "scattered:total={total}"),
             LoadPattern::Poisson { mean } => write!(f, "poisson:mean={mean}"),
             LoadPattern::Sparse { p, max } => write!(f, "sparse:p={p},max={max}"),
             LoadPattern::Zero => f.write_str("zero"),
@@ -257,6 +274,7 @@ mod tests {
             "uniform:mean=10",
             "hot:total=1000",
             "hot:total=5,node=3",
+            "scattered:total=40",
             "poisson:mean=2.5",
             "sparse:p=0.2,max=100",
             "zero",
@@ -266,6 +284,7 @@ mod tests {
         for (short, long) in [
             ("uniform", "uniform:mean=10"),
             ("hot", "hot:total=1000"),
+            ("scattered", "scattered:total=1000"),
             ("poisson", "poisson:mean=10"),
             ("sparse:max=7", "sparse:p=0.2,max=7"),
         ] {
@@ -308,7 +327,7 @@ mod tests {
         }
         assert_eq!(
             refusal(LoadPattern::parse("unifrom")),
-            "loads 'unifrom' is unknown; known are uniform, hot, poisson, sparse, zero, a list such as 19,11,2, @FILE"
+            "loads 'unifrom' is unknown; known are uniform, hot, scattered, poisson, sparse, zero, a list such as 19,11,2, @FILE"
         );
     }
 
@@ -356,6 +375,24 @@ mod tests {
         assert!((busy - 0.2).abs() < 0.02 && (mean - 1.0).abs() < 0.06 && loads.iter().max() == Some(&9), "{busy} {mean}");
     }
 
+    #[test]
+    fn scattered_tasks_are_all_there_and_each_is_anywhere() {
+        let loads: Vec<Vec<u64>> = (0..2_000).map(|seed| parse("scattered:total=24").draw(6, 4, seed).unwrap()).collect();
+        assert!(loads.iter().all(|loads| loads.iter().sum::<u64>() == 24 && loads[4..] == [0, 0]));
+        for node in 0..4 {
+            // Binomial with 24 tasks and a quarter: mean 6, variance 4.5, on the first node as on the last.
+            let here: Vec<f64> = loads.iter().map(|loads| loads[node] as f64).collect();
+            let mean = here.iter().sum::<f64>() / 2_000.0;
+            let variance = here.iter().map(|load| (load - mean).powi(2)).sum::<f64>() / 2_000.0;
+            assert!((mean - 6.0).abs() < 0.2 && (variance - 4.5).abs() < 0.6, "{node}: {mean} {variance}");
+        }
+        let most = parse(&format!("scattered:total={}", u64::MAX)).draw(5, 5, 1).unwrap();
+        assert!(
+            most.iter().map(|load| u128::from(*load)).sum::<u128>() == u128::from(u64::MAX) && most.iter().all(|load| *load > u64::MAX / 6)
+        );
+        assert_eq!(parse("scattered:total=7").draw(1, 1, 1).unwrap(), [7]);
+    }
+
     proptest! {
         #[test]
         fn uniform_has_its_exact_mean(
@@ -372,8 +409,8 @@ mod tests {
         }
 
         #[test]
-        fn the_topology_does_not_matter(which in 0usize..4, real in 1u32..40, more in 0u32..40, seed: u64) {
-            let pattern = parse(["uniform", "hot", "poisson", "sparse"][which]);
+        fn the_topology_does_not_matter(which in 0usize..5, real in 1u32..40, more in 0u32..40, seed: u64) {
+            let pattern = parse(["uniform", "hot", "poisson", "sparse", "scattered"][which]);
             let native = pattern.draw(real, real, seed).unwrap();
             let overlay = pattern.draw(real + more, real, seed).unwrap();
             prop_assert_eq!(&overlay[..real as usize], &native[..]);

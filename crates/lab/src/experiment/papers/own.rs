@@ -13,9 +13,11 @@
 //! at = [2, 5, 10, 20, 50, 100]
 //! ```
 //!
-//! `{x}` stands for the places in `at`. All that can be known to be wrong is said before anything is measured, with its line.
+//! `{x}` stands for the places in `at`. A key may be a list instead, with a text for each of them. All that can be known to be wrong is said before
+//! anything is measured, with its line.
 
 mod place;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,6 +31,7 @@ use crate::workload::text;
 use equipoise::error::{Error, Result};
 use equipoise::names;
 use place::{Key, Kind, Place};
+use texts::Texts;
 
 /// A figure, checked.
 pub struct OwnFigure {
@@ -50,14 +53,18 @@ impl OwnFigure {
 /// Random cases of a point where the file does not say.
 const CASES: u32 = 20;
 
+/// Measure that needs the time of a task.
+const SPEED_UP: &str = "speed-up";
+
 /// Quantities that are measured: the name, its meaning, and whether of a phase (a balancer) or of a run (a scheduler).
-const MEASURES: [(&str, &str, Kind); 11] = [
+const MEASURES: [(&str, &str, Kind); 12] = [
     ("cost", "task-hops above the fewest, over these", Kind::Phase),
     ("locality", "tasks moved above the fewest, over these", Kind::Phase),
     ("imbalance", "largest over mean load", Kind::Phase),
     ("task-hops", "tasks times links", Kind::Phase),
     ("steps", "longest chain of messages", Kind::Phase),
     ("ms", "time of a phase, ms", Kind::Phase),
+    (SPEED_UP, "time of all tasks without a phase, over that with it", Kind::Phase),
     ("response", "mean response time, in units", Kind::Run),
     ("makespan", "makespan, in units", Kind::Run),
     ("efficiency", "efficiency", Kind::Run),
@@ -84,13 +91,34 @@ struct Description {
 #[serde(deny_unknown_fields)]
 struct CurveText {
     name: Option<String>,
-    balancer: Option<Spanned<String>>,
-    loads: Option<Spanned<String>>,
-    scheduler: Option<Spanned<String>>,
-    workload: Option<Spanned<String>>,
-    topology: Option<Spanned<String>>,
-    network: Option<Spanned<String>>,
+    balancer: Option<Spanned<Texts>>,
+    loads: Option<Spanned<Texts>>,
+    powers: Option<Spanned<Texts>>,
+    payload: Option<Spanned<Texts>>,
+    weights: Option<Spanned<Texts>>,
+    task_seconds: Option<Spanned<f64>>,
+    scheduler: Option<Spanned<Texts>>,
+    workload: Option<Spanned<Texts>>,
+    topology: Option<Spanned<Texts>>,
+    network: Option<Spanned<Texts>>,
     at: Spanned<Vec<f64>>,
+}
+
+impl CurveText {
+    fn texts(&self, key: Key, kind: Kind) -> Option<&Spanned<Texts>> {
+        let given = match (key, kind) {
+            (Key::Who, Kind::Phase) => &self.balancer,
+            (Key::Who, Kind::Run) => &self.scheduler,
+            (Key::What, Kind::Phase) => &self.loads,
+            (Key::What, Kind::Run) => &self.workload,
+            (Key::Topology, _) => &self.topology,
+            (Key::Network, _) => &self.network,
+            (Key::Powers, _) => &self.powers,
+            (Key::Payload, _) => &self.payload,
+            (Key::Weights, _) => &self.weights,
+        };
+        given.as_ref()
+    }
 }
 
 struct Reader<'a> {
@@ -170,27 +198,14 @@ impl Reader<'_> {
     ) -> Result<String> {
         let curve = spanned.get_ref();
         let here = spanned.span().start;
-        let (who, what, needs) = match kind {
-            Kind::Phase => (&curve.balancer, &curve.loads, ["balancer", "loads"]),
-            Kind::Run => (&curve.scheduler, &curve.workload, ["scheduler", "workload"]),
-        };
-        let others = match kind {
-            Kind::Phase => [("scheduler", &curve.scheduler), ("workload", &curve.workload)],
-            Kind::Run => [("balancer", &curve.balancer), ("loads", &curve.loads)],
-        };
-        if let Some((key, Some(other))) = others.into_iter().find(|(_, other)| other.is_some()) {
-            let why = format!("{key}: measure '{measured}' is of a {}, which has {} and {}", kind.name(), needs[0], needs[1]);
-            return Err(self.mistake(other.span().start, why));
+        for key in Key::ALL {
+            if let (true, Some(other)) = (key.is_foreign_to(kind), curve.texts(key, kind.other())) {
+                let [who, what] = [Key::Who, Key::What].map(|key| key.name(kind));
+                let why = format!("{}: measure '{measured}' is of a {}, which has {who} and {what}", key.name(kind.other()), kind.name());
+                return Err(self.mistake(other.span().start, why));
+            }
         }
-        let given = |key: &str, value: &'_ Option<Spanned<String>>| match value {
-            Some(value) => Ok((value.get_ref().clone(), value.span().start)),
-            None => Err(self.mistake(here, format!("the curve has no {key}"))),
-        };
-        let ((who, who_at), (what, what_at)) = (given(needs[0], who)?, given(needs[1], what)?);
-        let (topology, topology_at) = given("topology", &curve.topology)?;
-        let (network, network_at) =
-            curve.network.as_ref().map_or((String::new(), here), |network| (network.get_ref().clone(), network.span().start));
-        let name = curve.name.clone().unwrap_or_else(|| format!("{who}, {topology}"));
+        let task_seconds = self.task_seconds(curve, here, measured)?;
         let at = curve.at.get_ref();
         if at.is_empty() || at.iter().any(|x| !x.is_finite()) {
             return Err(self.mistake(curve.at.span().start, "at: it has to be a list of one or more numbers"));
@@ -198,30 +213,74 @@ impl Reader<'_> {
         if let Some(twice) = at.iter().enumerate().find_map(|(index, x)| at[..index].contains(x).then_some(x)) {
             return Err(self.mistake(curve.at.span().start, format!("at: {twice} is there twice")));
         }
-        for x in at {
-            let fill = |text: &str| text.replace("{x}", &x.to_string());
-            let place = Place { kind, who: fill(&who), what: fill(&what), topology: fill(&topology), network: fill(&network) };
-            let wrong = |at: usize| move |why: Error| (at, why);
-            place
-                .check(measured, &|key| {
-                    wrong(match key {
-                        Key::Who => who_at,
-                        Key::What => what_at,
-                        Key::Topology => topology_at,
-                        Key::Network => network_at,
-                    })
-                })
-                .map_err(|(at, why)| self.mistake(at, why))?;
-            let texts = [&place.who, &place.what, &place.topology, &place.network];
-            let files: String = texts.into_iter().flat_map(|text| contents(text)).collect();
-            let all = format!("{name}/{measured}/{}/{}/{}/{}{files}", place.who, place.what, place.topology, place.network);
+        let mut given = Vec::new();
+        for key in Key::ALL {
+            given.push(self.of_places(key, kind, spanned, at)?);
+        }
+        let name = self.name(spanned, kind)?;
+        for (index, x) in at.iter().enumerate() {
+            let place = Place { kind, task_seconds, texts: given.iter().map(|texts| texts[index].0.clone()).collect() };
+            place.check(measured).map_err(|(key, why)| self.mistake(given[key as usize][index].1, why))?;
+            let texts = || Key::ALL.into_iter().map(|key| place.text(key));
+            let files: String = texts().flat_map(contents).collect();
+            let all = format!("{name}/{measured}/{}/{task_seconds}{files}", texts().collect::<Vec<_>>().join("/"));
             // Whoever gets the same loads or workload on the same topology gets the same random numbers.
-            let stream = format!("{}/{}", place.what, place.topology);
+            let stream = format!("{}/{}", place.text(Key::What), place.text(Key::Topology));
             let (place, name) = (Arc::new(place), name.clone());
             let job = Job::new(Item::Figure(1), all, *x, [cases, cases], move |seed, cases| place.measure(measured, &name, seed, cases));
             jobs.push(Job { stream: Some(stream), ..job });
         }
         Ok(name)
+    }
+
+    /// The texts of a key at all places, without `{x}`, each with where it stands in the file; `None` if it is left out and need not be there.
+    fn of_places(&self, key: Key, kind: Kind, spanned: &Spanned<CurveText>, at: &[f64]) -> Result<Vec<(Option<String>, usize)>> {
+        let here = spanned.span().start;
+        let fill = |text: &str, x: &f64| Some(text.replace("{x}", &x.to_string()));
+        let Some(given) = spanned.get_ref().texts(key, kind) else {
+            return match key.is_needed() {
+                true => Err(self.mistake(here, format!("the curve has no {}", key.name(kind)))),
+                false => Ok(vec![(None, here); at.len()]),
+            };
+        };
+        match given.get_ref() {
+            Texts::All(text) => Ok(at.iter().map(|x| (fill(text, x), given.span().start)).collect()),
+            Texts::Each(each) if each.len() == at.len() => {
+                Ok(at.iter().zip(each).map(|(x, text)| (fill(&text.get_ref().0, x), text.span().start)).collect())
+            }
+            Texts::Each(each) => {
+                let why = format!("{}: a list has one for each number in at, and here are {} for {}", key.name(kind), each.len(), at.len());
+                Err(self.mistake(given.span().start, why))
+            }
+        }
+    }
+
+    /// The curve's name, or else who on which topology.
+    fn name(&self, spanned: &Spanned<CurveText>, kind: Kind) -> Result<String> {
+        let curve = spanned.get_ref();
+        let whole = |key: Key| match curve.texts(key, kind).map(Spanned::get_ref) {
+            Some(Texts::All(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        match (&curve.name, whole(Key::Who), whole(Key::Topology)) {
+            (Some(name), ..) => Ok(name.clone()),
+            (None, Some(who), Some(topology)) => Ok(format!("{who}, {topology}")),
+            _ => Err(self.mistake(spanned.span().start, "a curve with a list needs a name")),
+        }
+    }
+
+    /// Seconds of a task, where the measure needs them; otherwise 0.
+    fn task_seconds(&self, curve: &CurveText, here: usize, measured: &str) -> Result<f64> {
+        match (&curve.task_seconds, measured == SPEED_UP) {
+            (Some(seconds), true) if seconds.get_ref().is_finite() && *seconds.get_ref() > 0.0 => Ok(*seconds.get_ref()),
+            (Some(seconds), true) => Err(self.mistake(seconds.span().start, "task_seconds: it is a number above 0")),
+            (Some(seconds), false) => {
+                Err(self
+                    .mistake(seconds.span().start, format!("task_seconds: measure '{measured}' does not need it, only '{SPEED_UP}' does")))
+            }
+            (None, true) => Err(self.mistake(here, format!("the curve has no task_seconds, which measure '{SPEED_UP}' needs"))),
+            (None, false) => Ok(0.0),
+        }
     }
 }
 
@@ -234,143 +293,4 @@ fn contents(spec: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Effort, Measuring, Paper, measure};
-    use super::*;
-
-    const CWA: &str = "title = \"t\"\nmeasure = \"cost\"\ncases = 5\n\n[[curve]]\nbalancer = \"cwa\"\ntopology = \"hypercube:3\"\nloads = \"uniform:mean={x}\"\nat = [5, 20]\n";
-
-    #[test]
-    fn curves_of_the_same_loads_have_the_same_cases() {
-        let text =
-            format!("{CWA}\n[[curve]]\nbalancer = \"optimal\"\ntopology = \"hypercube:3\"\nloads = \"uniform:mean={{x}}\"\nat = [5, 20]\n");
-        let figure = parse("f.toml", &text.replace("\"cost\"", "\"task-hops\"")).unwrap();
-        let points = measure(Paper::Own, &figure.jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
-        let of = |curve: &str| points.curve(Item::Figure(1), curve).iter().map(|point| point.value).collect::<Vec<_>>();
-        let (cwa, optimal) = (of("cwa, hypercube:3"), of("optimal, hypercube:3"));
-        // The optimum is never above, on any of the cases, so neither is its mean.
-        assert!(cwa.len() == 2 && optimal.iter().zip(&cwa).all(|(optimal, cwa)| optimal > &0.0 && optimal <= cwa), "{cwa:?} {optimal:?}");
-        assert_eq!(points.0[0].cases, 5);
-    }
-
-    #[test]
-    fn a_run_is_a_curve_too() {
-        let text = "title = \"t\"\nmeasure = \"response\"\ncases = 2\n[[curve]]\nname = \"h\"\nscheduler = \"hierarchical\"\ntopology = \"hypercube:4\"\n\
-                    workload = \"stream:levels=2,children=2,utilisation={x},graphs=60,warmup=0\"\nat = [0.3]\n";
-        let figure = parse("f.toml", text).unwrap();
-        let points = measure(Paper::Own, &figure.jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
-        assert!(points.0[0].value > 0.3 && points.0[0].curve == "h", "{points:?}");
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        let why = |text: &str| {
-            let why = parse("f.toml", text).err().unwrap();
-            assert_eq!(why.exit_status(), 2);
-            why.to_string()
-        };
-        for (from, to, line, says) in [
-            ("measure", "mesure", 2, "unknown field `mesure`"),
-            ("\"cost\"", "\"costs\"", 2, "measure 'costs' is unknown; known are cost, locality"),
-            ("cases = 5", "cases = 0", 3, "cases: at least one is needed"),
-            ("balancer", "balanser", 6, "unknown field `balanser`"),
-            ("\"cwa\"", "\"cwb\"", 6, "cwb"),
-            ("hypercube:3", "mesh:2x2", 6, "cwa"),
-            ("hypercube:3", "hypercube:x", 7, "dimension is a whole number"),
-            ("topology = \"hypercube:3\"\n", "", 5, "the curve has no topology"),
-            ("uniform:mean", "uniform:men", 8, "men"),
-            ("loads", "workload", 8, "workload: measure 'cost' is of a phase, which has balancer and loads"),
-            ("[5, 20]", "[]", 9, "at: it has to be a list"),
-            ("[5, 20]", "[5, \"20\"]", 9, "invalid type"),
-        ] {
-            let said = why(&CWA.replacen(from, to, 1));
-            assert!(said.starts_with(&format!("file f.toml, line {line}: ")) && said.contains(says), "{to}: {said}");
-        }
-        assert!(why("title = \"t\"\nmeasure = \"cost\"\ncurve = []\n").contains("there is no [[curve]]"));
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_found_before_anything_is() {
-        let curve = |keys: [&str; 4], measured: &str, at: &str| {
-            let [kind, who, what, how] = keys;
-            let (first, second) = kind.split_once(' ').unwrap();
-            format!(
-                "title = \"t\"\nmeasure = \"{measured}\"\n\n[[curve]]\n{first} = \"{who}\"\ntopology = \"{how}\"\n{second} = \"{what}\"\nat = {at}\n"
-            )
-        };
-        let (phase, run) = ("balancer loads", "scheduler workload");
-        // What is wrong is the last place, so that others would be measured before.
-        for (keys, measured, at, line, says) in [
-            ([phase, "cwa", "uniform:mean=5", "hypercube:{x}"], "cost", "[2, 2.5]", 6, "dimension is a whole number"),
-            ([phase, "direct", "1,2,3", "complete:{x}"], "ms", "[3, 4]", 7, "3 numbers for the 4 nodes"),
-            ([phase, "rcb", "uniform:mean={x}", "complete:4"], "imbalance", "[1, 2]", 5, "rcb: it needs a place of each task"),
-            ([phase, "none", "uniform:mean={x}", "complete:4"], "cost", "[1, 2]", 5, "none moves nothing, so that it has no cost"),
-            ([phase, "cwa", "uniform:mean={x}", "hypercube:2"], "cost", "[5, 0]", 7, "there are no tasks, and so no cost"),
-            ([run, "steal", "queens:n={x}", "complete:2"], "response", "[6, 7]", 7, "only what arrives over time has response times"),
-            ([run, "dss", "costs:tasks={x}", "complete:2"], "response", "[6, 7]", 7, "only what arrives over time has response times"),
-            ([run, "dss", "costs:file=/nowhere/{x}", "complete:2"], "makespan", "[6, 7]", 7, "/nowhere/6"),
-            ([run, "incremental:balancer=mwa", "queens:n=6", "hypercube:{x}"], "makespan", "[2, 3]", 5, "mwa runs on mesh"),
-        ] {
-            let why = parse("f.toml", &curve(keys, measured, at)).err().unwrap_or_else(|| panic!("{keys:?}"));
-            let said = why.to_string();
-            assert_eq!(why.exit_status(), 2, "{said}");
-            assert!(said.starts_with(&format!("file f.toml, line {line}: ")) && said.contains(says), "{said}");
-        }
-        let twice = format!("{CWA}\n[[curve]]\nbalancer = \"cwa\"\ntopology = \"hypercube:3\"\nloads = \"uniform:mean={{x}}\"\nat = [7]\n");
-        for (text, says) in [
-            (twice.as_str(), "line 11: the curve has the name of the one in line 5: 'cwa, hypercube:3'; give one of them another"),
-            (&CWA.replace("[5, 20]", "[5, 20, 5]"), "line 9: at: 5 is there twice"),
-            (&CWA.replace("cases = 5", "log_x = true").replace("[5, 20]", "[0, 20]"), "line 9: at: 0 has no place on a logarithmic axis"),
-        ] {
-            let said = parse("f.toml", text).err().unwrap().to_string();
-            assert!(said.contains(says), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_changed_file_is_another_point() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("loads");
-        let loads = CWA.replace("uniform:mean={x}", &format!("@{}", file.display()));
-        let costs = format!(
-            "title = \"t\"\nmeasure = \"makespan\"\n[[curve]]\nscheduler = \"dss\"\ntopology = \"complete:2\"\nworkload = \"costs:file={}\"\nat = [1]\n",
-            file.display()
-        );
-        let eight = ["1\n2\n3\n4\n5\n6\n7\n8\n", "2\n2\n3\n4\n5\n6\n7\n8\n"];
-        for (text, [contents, others]) in [(&loads, eight), (&costs, ["1 2\n3 4\n", "1 2\n3 5\n"])] {
-            let name = |contents: &str| {
-                std::fs::write(&file, contents).unwrap();
-                parse("f.toml", text).unwrap().jobs[0].name.clone()
-            };
-            let [first, same, other] = [contents, contents, others].map(name);
-            assert!(first == same && first != other, "{first} {other}");
-        }
-    }
-
-    #[test]
-    fn a_point_without_a_case_that_counts_is_left_out() {
-        // On one node there is nothing to move.
-        let text = CWA.replace("hypercube:3", "hypercube:{x}").replace("mean={x}", "mean=5").replace("[5, 20]", "[0, 2]");
-        let points = measure(Paper::Own, &parse("f.toml", &text).unwrap().jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
-        assert_eq!(points.0.iter().map(|point| point.x).collect::<Vec<_>>(), [2.0]);
-    }
-
-    #[test]
-    fn the_papers_figures_are_such_files() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/figures");
-        let within = |folder: &str| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-        let mut files = [within(folder), within(&format!("{folder}/further"))].concat();
-        files.retain(|file| file.is_file());
-        files.sort();
-        assert!(files.len() >= 5);
-        for file in files {
-            let figure = read(&file).unwrap_or_else(|why| panic!("{why}"));
-            assert!(!figure.jobs.is_empty() && !figure.title.is_empty());
-        }
-        // The same figure as the built-in one: the same means to what random cases vary.
-        let figure = read(Path::new(&format!("{folder}/wu-16.toml"))).unwrap();
-        let few: Vec<Job> = figure.jobs.into_iter().filter(|job| job.x == 10.0 && job.name.contains("hypercube:6")).collect();
-        let points = measure(Paper::Own, &few, &Measuring::new(Effort::Cases(12), 1), |_| {}).unwrap();
-        assert!((points.0[0].value - 0.247).abs() < 0.06, "{points:?}");
-    }
-}
+mod tests;
