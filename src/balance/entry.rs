@@ -20,7 +20,7 @@ pub struct Facts {
     pub refuses: fn(&Topology) -> Option<String>,
     /// Definition of its quotas.
     pub quota: QuotaRule,
-    /// What its nodes decide from.
+    /// The knowledge from which its nodes decide.
     pub knows: Knowledge,
     /// Its guarantees, which the tests check.
     pub promises: Promises,
@@ -28,7 +28,7 @@ pub struct Facts {
     pub cost: fn(&Topology) -> Cost,
 }
 
-/// What a node knows of the others when it decides, in ascending order of what has to be sent for it.
+/// A node's knowledge of the others when it decides, in ascending order of what has to be sent for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Knowledge {
     /// Nothing.

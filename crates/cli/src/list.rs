@@ -81,7 +81,7 @@ struct Balancer {
     /// The first is the default.
     topologies: Vec<Kind>,
     promises: BTreeMap<&'static str, bool>,
-    /// What a node knows of the others, and whether that takes an all-gather.
+    /// A node's knowledge of the others, and whether that takes an all-gather.
     knows: &'static str,
     all_gather: bool,
     quota: &'static str,
