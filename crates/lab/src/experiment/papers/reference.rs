@@ -38,7 +38,7 @@ pub fn unexpected(points: &[Point]) -> Option<String> {
     let (first, rest) = off.split_at(off.len().min(NAMED));
     let further = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
     let number = judged.count();
-    (!off.is_empty()).then(|| format!("{} of {number} points are off their reference values: {}{further}", off.len(), first.join("; ")))
+    (!off.is_empty()).then(|| format!("reference values are missed at {} of {number} points: {}{further}", off.len(), first.join("; ")))
 }
 
 #[cfg(test)]
@@ -71,9 +71,9 @@ mod tests {
         assert_eq!(unexpected(&points(125_900.0, 165_400.0, 40)), None);
         assert_eq!(unexpected(&points(1.0, 1.0, 12)), None);
         let one = unexpected(&points(125_900.0, 170_000.0, 40)).unwrap();
-        assert_eq!(one, "1 of 2 points are off their reference values: sash, figure 2, sash at 4 is 170000 instead of 164668 ± 0.5 %");
+        assert_eq!(one, "reference values are missed at 1 of 2 points: sash, figure 2, sash at 4 is 170000 instead of 164668 ± 0.5 %");
         let many = [points(1.0, 1.0, 40), points(2.0, 2.0, 40)].concat();
         let sentence = unexpected(&many).unwrap();
-        assert!(sentence.starts_with("4 of 4 points are off") && sentence.ends_with("; and 1 more"), "{sentence}");
+        assert!(sentence.starts_with("reference values are missed at 4 of 4 points: ") && sentence.ends_with("; and 1 more"), "{sentence}");
     }
 }
