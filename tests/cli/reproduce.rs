@@ -236,6 +236,51 @@ fn points_and_claims_are_lines_with_the_same_keys() {
 }
 
 #[test]
+fn reference_values_are_beside_ours_and_few_cases_are_not_judged_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("points.csv").display().to_string();
+    let (status, out, errors) = reproduce(&format!("sash --figure 2 --cases 2 --output json --csv {file}"));
+    assert_eq!(status, 0, "{errors}");
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at = |name: &str| lines.iter().find(|line| line["point"] == name).unwrap();
+    let known = at("sash at 4");
+    assert_eq!((&known["expected"], &known["tolerance"], &known["as_expected"]), (&164_668.0.into(), &0.005.into(), &().into()));
+    assert!((known["ours"].as_f64().unwrap() / 164_668.0 - 1.0).abs() < 0.01, "{known}");
+    assert!(at("sash at 5")["expected"].is_null() && at("sash at 5")["tolerance"].is_null());
+    let table = std::fs::read_to_string(file).unwrap();
+    let row = table.lines().find(|line| line.starts_with("sash,figure 2,sash,4,")).unwrap();
+    assert!(row.ends_with(",164668,0.005,"), "{row}");
+    assert_eq!(table.lines().filter(|line| line.contains(",0.005,")).count(), 8, "{table}");
+    let (_, out, _) = reproduce("sash --figure 2 --cases 2");
+    assert!(out.contains("164668 ± 0.5 %") && !out.contains("OFF"), "{out}");
+}
+
+#[test]
+fn a_claim_that_compares_one_figure_has_its_interval() {
+    let (status, out, errors) = reproduce("sash --figure 9 --figure 2 --figure 3 --figure 4 --cases 12 --output json");
+    assert_eq!(status, 0, "{errors}");
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let claim = |name: &str| lines.iter().find(|line| line["point"] == name).unwrap();
+    let crossover = claim("sash-figure-9");
+    let [low, high] = [0, 1].map(|end| crossover["ci95"][end].as_f64().unwrap());
+    assert!(low >= 2.0 && low <= high, "{crossover}");
+    let places = if low == high { low.to_string() } else { format!("({low} to {high})") };
+    assert!(crossover["ours"].as_str().unwrap().ends_with(&places), "{crossover}");
+    // A claim on many points has intervals in its numbers.
+    let all = claim("sash-homogeneous");
+    assert!(all["ci95"].is_null() && all["ours"].as_str().unwrap().matches(" ± ").count() == 2, "{all}");
+}
+
+#[test]
+fn the_medians_of_section_3_and_the_layers_of_hypercubes_are_the_papers() {
+    let (status, out, errors) = reproduce("hierarchical --section 3");
+    assert!(status == 0 && out.matches("agrees").count() == 8 && !out.contains("DIFFERS"), "{out}{errors}");
+    assert!(out.contains("4 claims: 4 reproduced, 0 reproduced under a stated reading, 0 not reproduced, 0 undecided."), "{out}");
+    let (status, out, errors) = reproduce("divisible --section 2");
+    assert!(status == 0 && out.contains("90 of 90 layers are so, d = 1 to 12"), "{out}{errors}");
+}
+
+#[test]
 fn points_repeat_by_seed_and_differ_without() {
     let folder = tempfile::tempdir().unwrap();
     let points = |name: &str, arguments: &str| {
@@ -245,7 +290,7 @@ fn points_repeat_by_seed_and_differ_without() {
     };
     let table = points("a.csv", "--table 1");
     assert_eq!(table.lines().count(), 31, "{table}");
-    assert!(table.starts_with("paper,item,curve,x,cases,value,low,high,printed,p,agrees\n"), "{table}");
+    assert!(table.starts_with("paper,item,curve,x,cases,value,low,high,printed,p,agrees,expected,tolerance,as_expected\n"), "{table}");
     // One core or many: the same bytes; and the table is the same beside a figure.
     assert_eq!(points("b.csv", "--table 1"), table);
     let both = points("c.csv", "--table 1 --figure 9");
@@ -273,7 +318,7 @@ fn what_there_is_not_is_refused() {
         ),
         (
             "--table 99",
-            "--table: none of the papers has a table 99 that is reproduced; hierarchical has sections 4 and 6, figures 6 to 16; ",
+            "--table: none of the papers has a table 99 that is reproduced; hierarchical has sections 3 to 4 and 6, figures 6 to 16; ",
         ),
         ("--figure x", "invalid value 'x' for '--figure <N>'"),
         ("--quick --full", "cannot be used with"),

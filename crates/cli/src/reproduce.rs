@@ -30,8 +30,8 @@ Examples:
 
 const VERDICTS: &str = "\
 A claim's verdict is reproduced, reproduced under a stated reading, not reproduced, or undecided (too few cases to tell).
-Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them); that a paper is wrong
-is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
+Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them), or that with --full a point
+is further from its reference value than the tolerance; that a paper is wrong is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
 
 /// Examples, the papers with all that can be measured of each, and the verdicts.
 fn after_help() -> String {
@@ -294,13 +294,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     print(arguments, &points, &judged)?;
-    if let Some(file) = record_file {
-        return file.write(|out| records.with(judged.iter().map(|one| (one.claim, one.record()))).write(out));
+    let mut wrong = Vec::new();
+    match record_file {
+        Some(file) => file.write(|out| records.with(judged.iter().map(|one| (one.claim, one.record()))).write(out))?,
+        None if off > 0 => wrong.push(format!("{off} of {} verdicts contradict the recorded ones, or have no record", judged.len())),
+        None => {}
     }
-    match off {
-        0 => Ok(()),
-        off => Err(Error::Failed(format!("{off} of {} verdicts contradict the recorded ones, or have no record", judged.len()))),
-    }
+    wrong.extend(papers::reference::unexpected(&points));
+    if wrong.is_empty() { Ok(()) } else { Err(Error::Failed(wrong.join("; "))) }
 }
 
 fn print(arguments: &Arguments, points: &[Point], judged: &[Judged]) -> Result<()> {

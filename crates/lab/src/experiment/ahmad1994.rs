@@ -83,11 +83,22 @@ const fn limit(scheduler: &'static str, dimension: u32, graph: (u32, u32), utili
     AhmadCase { scheduler, dimension, levels, children, utilisation, rate, expected, tolerance: 0.02, is_limit: true }
 }
 
+/// By how much means under the three schedulers may be off, in parts.
+fn tolerances(utilisation: f64) -> [f64; 3] {
+    if utilisation < 0.85 { [0.02, 0.04, 0.03] } else { [0.05, 0.08, 0.06] }
+}
+
+/// The table's means for graphs of these levels and children under the three schedulers, each with its tolerance; `None` if it has no such line.
+pub(super) fn reference(graph: (u32, u32), utilisation: f64, rate: u32) -> Option<[(f64, f64); 3]> {
+    let (.., means) = LINES.iter().find(|(of, at, with, _)| (*of, *at, *with) == (graph, utilisation, rate))?;
+    let tolerances = tolerances(utilisation);
+    Some([0, 1, 2].map(|which| (means[which], tolerances[which])))
+}
+
 /// Every point of the table, and the limits.
 pub fn cases() -> Vec<AhmadCase> {
     let point = |&((levels, children), utilisation, rate, means): &PrintedLine| {
-        let tolerances = if utilisation < 0.85 { [0.02, 0.04, 0.03] } else { [0.05, 0.08, 0.06] };
-        let each = SCHEDULERS.into_iter().zip(means.into_iter().zip(tolerances));
+        let each = SCHEDULERS.into_iter().zip(means.into_iter().zip(tolerances(utilisation)));
         each.map(move |(scheduler, (expected, tolerance))| AhmadCase {
             scheduler,
             dimension: 8,

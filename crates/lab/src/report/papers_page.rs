@@ -90,10 +90,10 @@ fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>
     }
 }
 
-/// The printed numbers of items that are no figures: of examples and tables.
+/// The printed numbers that are not drawn: of examples and tables, and of what has another unit than its figure.
 fn numbers(paper: Paper, points: &[&Point]) -> Option<Section> {
     let is_drawn = |item: Item| is_curves(points.iter().filter(|point| point.item == item && !point.is_helper));
-    let single: Vec<&Point> = points.iter().copied().filter(|point| !is_drawn(point.item)).collect();
+    let single: Vec<&Point> = points.iter().copied().filter(|point| point.is_helper || !is_drawn(point.item)).collect();
     let rows = printed::rows(&single);
     (!rows.is_empty()).then(|| Section {
         title: format!("{} ({}): printed numbers", paper.name(), paper.number()),

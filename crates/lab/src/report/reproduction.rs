@@ -16,8 +16,9 @@ pub struct ReproductionLine<'a> {
     own: Own<'a>,
     /// The curve and the place on it, or the claim's name.
     point: String,
-    /// A reference value other than the paper's; always null so far.
+    /// A reference value other than the paper's; null for claims.
     expected: Option<f64>,
+    /// 95 % interval of a point, or of the one figure that a claim compares; null where it compares several.
     ci95: Option<[f64; 2]>,
 }
 
@@ -30,6 +31,9 @@ enum Own<'a> {
         ours: f64,
         verdict: Option<&'static str>,
         recorded: Option<()>,
+        /// By how much the point may be off what is expected, in parts; and whether it is not, with the cases of a full run.
+        tolerance: Option<f64>,
+        as_expected: Option<bool>,
     },
     Claim {
         #[serde(flatten)]
@@ -45,16 +49,28 @@ impl<'a> ReproductionLine<'a> {
         let verdict = point.agrees.map(|agrees| if agrees { "agrees" } else { "differs" });
         ReproductionLine {
             point: format!("{} at {}", point.curve, point.x),
-            expected: None,
+            expected: point.reference.map(|reference| reference.value),
             ci95: Some([point.low, point.high]),
-            own: Own::Point { point, ours: point.value, verdict, recorded: None },
+            own: Own::Point {
+                point,
+                ours: point.value,
+                verdict,
+                recorded: None,
+                tolerance: point.reference.map(|reference| reference.tolerance),
+                as_expected: point.is_as_expected(),
+            },
         }
     }
 
     /// Line of a claim.
     pub fn claim(claim: &'a Judged) -> ReproductionLine<'a> {
         let printed = Some(claim.number).filter(|number| !number.is_empty());
-        ReproductionLine { point: claim.claim.into(), expected: None, ci95: None, own: Own::Claim { claim, item: claim.place, printed } }
+        ReproductionLine {
+            point: claim.claim.into(),
+            expected: None,
+            ci95: claim.interval,
+            own: Own::Claim { claim, item: claim.place, printed },
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Finding {
     pub ours: String,
     /// Random cases behind the weakest of them.
     pub cases: u64,
+    /// The 95 % interval of the one figure that is compared; the figure itself where nothing is random.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A claim with what was found, and the record that it is compared with.
@@ -46,6 +48,9 @@ pub struct Judged {
     pub number: &'static str,
     pub ours: String,
     pub cases: u64,
+    /// See [`Finding::interval`]; not recorded.
+    #[serde(skip)]
+    pub interval: Option<[f64; 2]>,
     pub verdict: Verdict,
     pub reading: &'static str,
     /// Why it is not reproduced; empty if it is.
@@ -93,6 +98,7 @@ impl Claim {
             number: self.number,
             ours: finding.ours,
             cases: finding.cases,
+            interval: finding.interval,
             verdict,
             reading: self.reading,
             why: if verdict == Verdict::NotReproduced { self.why } else { "" },
@@ -109,7 +115,7 @@ impl Claim {
             Verdict::NotReproduced => Decision::No,
             Verdict::Undecided => Decision::Open,
         };
-        let finding = Finding { holds, ours: record.ours.clone(), cases: record.cases };
+        let finding = Finding { holds, ours: record.ours.clone(), cases: record.cases, interval: None };
         Some(self.found(paper, finding, Some(record)))
     }
 }
@@ -118,7 +124,12 @@ impl Finding {
     /// The finding with the numbers of some points.
     pub(super) fn new(holds: Decision, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
         let cases = points.iter().map(|point| point.cases).min()?;
-        Some(Finding { holds, ours: ours.into(), cases })
+        Some(Finding { holds, ours: ours.into(), cases, interval: None })
+    }
+
+    /// The same, where the claim compares one figure.
+    pub(super) fn of_one(self, low: f64, high: f64) -> Finding {
+        Finding { interval: Some([low, high]), ..self }
     }
 }
 
@@ -129,7 +140,8 @@ pub(super) fn agreeing(points: &[&Point], cases: u64) -> Option<Finding> {
     let agree = printed.iter().all(|point| point.agrees == Some(true));
     let enough = printed.iter().all(|point| point.cases >= cases);
     let holds = if agree && !enough { Decision::Open } else { Decision::of(agree) };
-    Finding::new(holds, &printed, numbers(&printed))
+    let found = Finding::new(holds, &printed, numbers(&printed))?;
+    Some(if let [one] = printed[..] { found.of_one(one.low, one.high) } else { found })
 }
 
 /// All values of some points in their order: equal ones once if all are equal.
@@ -141,15 +153,26 @@ pub(super) fn numbers(points: &[&Point]) -> String {
     }
 }
 
-/// A value with half the width of its interval: `0.25 ± 0.01`; without where nothing is random.
+/// A point's value with half the width of its interval: `0.25 ± 0.01`; without where nothing is random.
 pub(super) fn number(point: &Point) -> String {
-    let half = point.high - point.value;
+    with_interval(&point.mean)
+}
+
+/// The same of any mean.
+pub(super) fn with_interval(mean: &Mean) -> String {
+    let half = mean.interval().1 - mean.value;
     if half <= 0.0 {
-        return short(point.value);
+        return short(mean.value);
     }
     // One digit of the half width more than the first, and the value to the same place.
-    let decimals = (1 - half.log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{:.decimals$} ± {half:.decimals$}", point.value)
+    let decimals = (1 - half.log10().floor() as i32).clamp(0, 12) as usize;
+    format!("{:.decimals$} ± {half:.decimals$}", mean.value)
+}
+
+/// The points with the smallest and the largest value.
+pub(super) fn ends<'a>(points: &[&'a Point]) -> Option<[&'a Point; 2]> {
+    let by_value = |a: &&&Point, b: &&&Point| a.value.total_cmp(&b.value);
+    Some([*points.iter().min_by(by_value)?, *points.iter().max_by(by_value)?])
 }
 
 /// Up to four significant digits, without zeros at the end.
@@ -173,5 +196,10 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_that_they_deserve() {
         assert_eq!([0.0, 21.0, 0.466_666_7, 4.75, 1_234_567.5, 0.094_01].map(short), ["0", "21", "0.4667", "4.75", "1234568", "0.09401"]);
+        // 95 % of Student's distribution with 40 degrees of freedom lie within 2.02 standard errors.
+        let mean = |value, error| with_interval(&Mean { value, error, freedom: 40.0, cases: 41 });
+        assert_eq!([mean(0.8912, 0.002), mean(1.5, 0.1), mean(125_316.4, 90.0)], ["0.8912 ± 0.0040", "1.50 ± 0.20", "125316 ± 182"]);
+        // What is alike in all cases, or no sample, has none.
+        assert_eq!([mean(2.0, 0.0), with_interval(&Mean::exact(0.25))], ["2", "0.25"]);
     }
 }

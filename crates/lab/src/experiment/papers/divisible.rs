@@ -9,14 +9,17 @@ use super::super::blazewicz1995::figures;
 use super::claims::{agreeing, numbers, short};
 use super::evidence::Decision;
 use super::{Axes, Claim, Finding, Item, Job, Point, Points, Study, Value};
-use crate::divisible::model::hypercube::shares;
+use crate::divisible::model::hypercube::{processors_in, shares};
+use crate::divisible::model::network::{Ports, routes};
 use equipoise::error::{Error, Result};
+use equipoise::topology::Topology;
 
 pub(super) fn study() -> Study {
     let mut jobs = vec![Job::new(Item::Example(1), "d = 2", 2.0, [1, 1], |_, _| Ok(example()))];
     for number in 2..=8 {
         jobs.push(Job::new(Item::Figure(number), "curves", 0.0, [1, 1], move |_, _| curves(number)));
     }
+    jobs.push(Job::new(Item::Section(2), "lemma", 0.0, [1, 1], |_, _| lemma()));
     for dimension in 2..=5 {
         jobs.push(Job::new(Item::Section(2), "executed", f64::from(dimension), [1, 1], move |_, _| executed::section(dimension)));
     }
@@ -48,6 +51,32 @@ fn example() -> Vec<Value> {
         exact("utilisation", 1.0 / alpha[0] / 4.0, 15.0 / 28.0),
     ]
 }
+
+/// Layers of the figures' hypercubes, and those of them that are not as the lemma of section 2 has them: by counting the processors of each layer, and
+/// the links over which the distribution goes into and out of each of these.
+fn lemma() -> Result<Vec<Value>> {
+    let (mut layers, mut differing) = (0u32, 0u32);
+    for dimension in 1..=12u32 {
+        let nodes = 1u32 << dimension;
+        let topology = Topology::parse(&format!("hypercube:{dimension}"), nodes)?;
+        let (mut sends, mut receives) = (vec![0; nodes as usize], vec![0; nodes as usize]);
+        for (from, to) in routes(&topology, 0, Ports::All) {
+            sends[from as usize] += 1;
+            receives[to as usize] += 1;
+        }
+        for layer in 0..=dimension {
+            let inside: Vec<u32> = (0..nodes).filter(|node| topology.distance(0, *node) == layer).collect();
+            let is_linked_so = |node: &u32| (receives[*node as usize], sends[*node as usize]) == (layer, dimension - layer);
+            layers += 1;
+            differing += u32::from(inside.len() as u64 != processors_in(dimension, layer) || !inside.iter().all(is_linked_so));
+        }
+    }
+    let exact = |name: &str, value: u32, printed| Value::exact(name, value.into(), printed, 1.0).helper_if(true);
+    Ok(vec![exact(LAYERS, layers, None), exact(OTHER_LAYERS, differing, Some(0.0))])
+}
+
+const LAYERS: &str = "layers of d = 1 to 12";
+const OTHER_LAYERS: &str = "layers that are not as the lemma says";
 
 /// Every curve of a figure.
 fn curves(number: u32) -> Result<Vec<Value>> {
@@ -87,7 +116,7 @@ fn falls_of_layers(points: &Points) -> Option<(bool, Vec<f64>)> {
 
 /// Finding from two numbers, in words.
 fn found(holds: bool, ours: String) -> Option<Finding> {
-    Some(Finding { holds: Decision::of(holds), ours, cases: 1 })
+    Some(Finding { holds: Decision::of(holds), ours, cases: 1, interval: None })
 }
 
 fn claims() -> Vec<Claim> {
@@ -138,6 +167,22 @@ fn claims() -> Vec<Claim> {
 fn execution() -> Vec<Claim> {
     let section = Claim { place: "section 2, equations 1 to 3", items: &[Item::Section(2)], ..CLAIM };
     vec![
+        Claim {
+            id: "divisible-lemma",
+            place: "section 2, lemma",
+            says: "Layer i of a d-dimensional hypercube has C(d, i) processors, each of which receives over i links and sends to d - i processors",
+            number: "C(d, i), i, d - i",
+            why: "a layer has another number of processors, or one of them other links",
+            judge: |points| {
+                let [layers, differing] = [LAYERS, OTHER_LAYERS].map(|name| points.at(Item::Section(2), name, 0.0));
+                let (layers, differing) = (layers?, differing?);
+                found(
+                    layers.value > 0.0 && differing.value == 0.0,
+                    format!("{} of {} layers are so, d = 1 to 12", layers.value - differing.value, layers.value),
+                )
+            },
+            ..section
+        },
         Claim {
             id: "divisible-executed-speedup",
             says: "Executed on hypercubes of d = 2 to 5 with w Tcp = z Tcm, the speed-up is 1 over the originator's share",

@@ -14,6 +14,7 @@ pub mod own;
 mod psts;
 pub mod real;
 mod records;
+pub mod reference;
 mod sash;
 mod wu;
 
@@ -31,6 +32,7 @@ use evidence::Mean;
 pub use kept::Kept;
 pub use real::Launcher;
 pub use records::{Record, Records, Verdict};
+pub use reference::Reference;
 
 /// One of the papers, or a figure of one's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -102,6 +104,15 @@ impl Paper {
             Paper::Psts => psts::axes(item),
             Paper::Wu => wu::axes(item),
             Paper::Own => Axes::default(),
+        }
+    }
+
+    /// The reference value of one of its points, if there is one.
+    fn reference(self, item: Item, curve: &str, x: f64) -> Option<Reference> {
+        match self {
+            Paper::Hierarchical => hierarchical::reference(item, curve, x),
+            Paper::Sash => sash::reference(item, curve, x),
+            Paper::Divisible | Paper::Psts | Paper::Wu | Paper::Own => None,
         }
     }
 }
@@ -291,6 +302,9 @@ pub struct Point {
     pub p: Option<f64>,
     /// Whether ours agrees with it, at 5 % for all of the item together.
     pub agrees: Option<bool>,
+    /// A value to compare with that is not the paper's.
+    #[serde(skip)]
+    pub reference: Option<Reference>,
     #[serde(skip)]
     pub mean: Mean,
     /// Whether it only helps to judge a claim, and is not drawn.
@@ -411,6 +425,7 @@ fn point(paper: Paper, job: &Job, value: Value) -> Point {
     let x = value.x.unwrap_or(job.x);
     let untested = || if paper == Paper::Psts { psts::printed(job.item, &value.curve, x) } else { None };
     let printed = value.printed.map(|(printed, _)| printed).or_else(untested);
+    let reference = paper.reference(job.item, &value.curve, x);
     Point {
         paper,
         item: job.item,
@@ -423,6 +438,7 @@ fn point(paper: Paper, job: &Job, value: Value) -> Point {
         printed,
         p: value.printed.map(|(_, p)| p),
         agrees: None,
+        reference,
         mean: value.mean,
         is_helper: value.is_helper,
     }

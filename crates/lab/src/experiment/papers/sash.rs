@@ -1,23 +1,25 @@
 //! Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, and the bound of section 3.
 //!
-//! SASH is read as `r1` (docs/independent.md). Every point of a figure has cost matrices of its own; SASH and DSS are run on the same. The paper does
-//! not say how many matrices it took.
+//! SASH is read as `r1` (docs/independent.md). Every point of a figure has cost matrices of its own; SASH and DSS are run on the same.
 
 mod claims;
 
-use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure, LEAST, MOST, totals};
+use super::super::hamidzadeh1995::{self, FIGURES, HamidzadehFigure, LEAST, MOST, totals};
 use super::evidence::Mean;
-use super::{Axes, Item, Job, Study, Value, named};
+use super::{Axes, Item, Job, Reference, Study, Value, named};
 use crate::bounds;
 use equipoise::error::Result;
 use equipoise::load::{Cost, Costs};
 use equipoise::schedule::sash::phase::{Plan, Rules, schedule};
 
+/// Cost matrices of a point: quick, full. The paper does not say how many it took.
+const CASES: [u32; 2] = [12, 40];
+
 pub(super) fn study() -> Study {
     let mut jobs = Vec::new();
     for figure in &FIGURES {
         for processors in LEAST..=MOST {
-            jobs.push(Job::new(Item::Figure(figure.number), "totals", processors.into(), [12, 40], move |seed, cases| {
+            jobs.push(Job::new(Item::Figure(figure.number), "totals", processors.into(), CASES, move |seed, cases| {
                 both(figure, processors, seed, cases)
             }));
         }
@@ -45,6 +47,16 @@ pub(super) fn axes(item: Item) -> Axes {
     }
 }
 
+/// The reference mean of a point.
+pub(super) fn reference(item: Item, curve: &str, processors: f64) -> Option<Reference> {
+    let (Item::Figure(figure), Some(which)) = (item, CURVES.iter().position(|name| *name == curve)) else { return None };
+    let (means, tolerance) = hamidzadeh1995::reference(figure, processors)?;
+    Some(Reference { value: means[which], tolerance, cases: CASES[1].into() })
+}
+
+/// The curves of total times, in the order in which these are measured.
+const CURVES: [&str; 2] = ["dss", "sash"];
+
 /// Total times in cycles, and how much longer SASH takes.
 fn both(figure: &HamidzadehFigure, processors: u32, seed: u64, cases: u32) -> Result<Vec<Value>> {
     let mut samples: [Vec<f64>; 3] = Default::default();
@@ -52,7 +64,7 @@ fn both(figure: &HamidzadehFigure, processors: u32, seed: u64, cases: u32) -> Re
         let [dss, sash] = totals(&figure.costs(processors, seed + case));
         samples.iter_mut().zip([dss, sash, sash / dss - 1.0]).for_each(|(list, sample)| list.push(sample));
     }
-    named(["dss", "sash", claims::LONGER], samples, Some(claims::LONGER))
+    named([CURVES[0], CURVES[1], claims::LONGER], samples, Some(claims::LONGER))
 }
 
 /// How far above the optimum SASH's schedule ends, in the longest task that any worker could get: at least, by the best of three heuristics that see all

@@ -238,6 +238,47 @@ fn substantially_is_the_same_wherever_it_is_said_and_strategies_are_compared_pai
     assert_eq!([slightly(1.05, 1.02), slightly(1.0, 1.02), slightly(1.3, 1.02)], [Decision::Yes, Decision::No, Decision::No]);
 }
 
+/// All four curves of figure 10 over 2 to 12 children.
+fn figure_10(hierarchical: impl Fn(f64) -> f64, distributed: impl Fn(f64) -> f64) -> Points {
+    let mut values = Vec::new();
+    for load in ["0.5", "0.8"] {
+        for x in (2..=12).map(f64::from) {
+            values.push((format!("hierarchical, load {load}"), x, sharp(hierarchical(x))));
+            values.push((format!("distributed, load {load}"), x, sharp(distributed(x))));
+        }
+    }
+    let values: Vec<(&str, f64, Mean)> = values.iter().map(|(name, x, mean)| (name.as_str(), *x, *mean)).collect();
+    points_of(Paper::Hierarchical, Item::Figure(10), &values)
+}
+
+#[test]
+fn a_rise_of_both_strategies_is_one_of_each() {
+    let turns = |at: f64| move |x: f64| 1.0 + (x - at).powi(2) / 50.0;
+    let falls = |x: f64| 2.0 - x / 20.0;
+    let rise = |points: Points| decision(Paper::Hierarchical, "hierarchical-figure-10-rise", &points);
+    assert_eq!(rise(figure_10(turns(7.0), turns(4.0))), Decision::Yes);
+    assert_eq!([rise(figure_10(turns(7.0), falls)), rise(figure_10(falls, turns(4.0)))], [Decision::No, Decision::No]);
+    let best = |points: Points| {
+        let claim = Paper::Hierarchical.study().claims.into_iter().find(|claim| claim.id == "hierarchical-figure-10-best").unwrap();
+        (claim.judge)(&points).unwrap()
+    };
+    let found = best(figure_10(turns(7.0), turns(4.0)));
+    assert_eq!((found.holds, found.ours.as_str()), (Decision::Yes, "load 0.5: 4 against 7; load 0.8: 4 against 7"));
+    assert_eq!(best(figure_10(turns(4.0), turns(7.0))).holds, Decision::No);
+}
+
+#[test]
+fn response_times_that_grow_with_the_load_grow_at_each_step_of_both_strategies() {
+    let of = |hierarchical: [f64; 6], distributed: [f64; 6]| {
+        let loads = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+        let curve = |name: &'static str, values: [f64; 6]| loads.into_iter().zip(values).map(move |(x, value)| (name, x, sharp(value)));
+        let values: Vec<_> = curve("hierarchical", hierarchical).chain(curve("distributed", distributed)).collect();
+        decision(Paper::Hierarchical, "hierarchical-figure-6-load", &points_of(Paper::Hierarchical, Item::Figure(6), &values))
+    };
+    let (grows, even, falls) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 2.0, 2.0, 4.0, 5.0, 6.0], [1.0, 2.0, 1.5, 4.0, 5.0, 6.0]);
+    assert_eq!([of(grows, grows), of(grows, even), of(falls, grows)], [Decision::Yes, Decision::Open, Decision::No]);
+}
+
 /// With the fewest cases most is open, and nothing is the contrary of what many cases say.
 /// Streams of few graphs are another matter: they begin with an empty system, so that their means are those of less load.
 #[test]

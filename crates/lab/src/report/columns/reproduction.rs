@@ -2,7 +2,7 @@
 
 use super::{Column, Tabular, Value};
 use crate::experiment::papers::claims::short;
-use crate::experiment::papers::{Judged, Point};
+use crate::experiment::papers::{Judged, Point, Reference};
 use crate::report::printed::{PrintedRow, as_printed};
 use crate::report::reproduction::ClaimOfPage;
 
@@ -31,8 +31,21 @@ impl Tabular for Point {
                 .heading("verdict")
                 .reads(|point| point.agrees.map(|agrees| if agrees { "agrees" } else { "DIFFERS" }).unwrap_or_default().into())
                 .when(|points| points.iter().any(|point| point.agrees.is_some())),
+            new("expected", |point| point.reference.map(|reference| reference.value).csv())
+                .heading("expected")
+                .reads(expected)
+                .when(|points| points.iter().any(|point| point.reference.is_some())),
+            new("tolerance", |point| point.reference.map(|reference| reference.tolerance).csv()),
+            new("as_expected", |point| point.is_as_expected().csv()),
         ]
     }
+}
+
+/// The reference value with its tolerance, and whether the point is off.
+fn expected(point: &Point) -> String {
+    let Some(Reference { value, tolerance, .. }) = point.reference else { return String::new() };
+    let off = if point.is_as_expected() == Some(false) { ", OFF" } else { "" };
+    format!("{} ± {} %{off}", short(value), short(100.0 * tolerance))
 }
 
 impl Tabular for Judged {
@@ -50,6 +63,8 @@ impl Tabular for Judged {
             new("reading", |judged| judged.reading.into()),
             new("why", |judged| judged.why.into()),
             new("as_recorded", |judged| judged.as_recorded.csv()),
+            new("low", |judged| judged.interval.map(|[low, _]| low).csv()),
+            new("high", |judged| judged.interval.map(|[_, high]| high).csv()),
         ]
     }
 }

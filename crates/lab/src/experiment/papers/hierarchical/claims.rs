@@ -1,14 +1,12 @@
 //! Claims of Ahmad, Ghafoor and Fox 1994, judged.
 
-use super::super::claims::{Claim, Finding, against, numbers};
+use super::super::claims::{Claim, Finding, number, numbers, with_interval};
 use super::super::evidence::{Decision, Mean, all_above, all_below, any_above, difference, paired};
 use super::super::{Item, Point, Points};
-use super::LONGER;
-use super::section_4::{ASTRAY, HOPS, MIGRATIONS, MORE, MOST_MIGRATIONS};
+use super::{CLAIM, LONGER, best, section_3, section_4};
 
-const CLAIM: Claim = Claim { id: "", place: "section 6.1", items: &[], says: "", number: "", reading: AGE, why: "", judge: |_| None };
-
-const AGE: &str = "neighbours announce their loads every half unit of time";
+/// The curves of both strategies, under the reading.
+const STRATEGIES: [&str; 2] = ["hierarchical", "distributed"];
 
 /// Ratio of a substantially shorter response to the other one: the paper gives no number, and means the same by the word wherever it has it.
 const SUBSTANTIALLY: f64 = 0.8;
@@ -18,7 +16,8 @@ const BY_A_FIFTH: &str = "neighbours announce their loads every half unit of tim
 const SLIGHTLY: f64 = 1.1;
 
 pub(super) fn all() -> Vec<Claim> {
-    let mut claims = section_4();
+    let mut claims = section_3::claims();
+    claims.extend(section_4::claims());
     claims.extend(load());
     claims.extend(parallelism());
     claims.extend(communication());
@@ -69,95 +68,34 @@ fn better(points: &Points, figure: u32, names: &[&str], (from, to): (f64, f64), 
     for name in names {
         let both = both(points, figure, name, from, to);
         away.extend(both.iter().map(|both| (both.excess(part, 1.0), 0.0)));
-        let of = |part: fn(&Both<'_>) -> f64| both.iter().map(|both| format!("{:.2}", part(both))).collect::<Vec<_>>().join(", ");
-        ours.push(format!("{} against {}", of(|both| both.hierarchical.value), of(|both| both.distributed.value)));
-        all.extend(both.iter().map(|both| both.hierarchical));
+        ours.push(against_each_other(&both));
+        all.extend(both);
     }
-    Finding::new(all_above(&away), &all, ours.join("; "))
+    compared(all_above(&away), &all, ours.join("; "))
 }
 
-fn values(points: &[&Point]) -> String {
-    points.iter().map(|point| format!("{:.2}", point.value)).collect::<Vec<_>>().join(", ")
+/// Values of both strategies.
+fn against_each_other(both: &[Both<'_>]) -> String {
+    let of = |which: for<'a> fn(&Both<'a>) -> &'a Point| numbers(&both.iter().map(which).collect::<Vec<_>>());
+    format!("{} against {}", of(|both| both.hierarchical), of(|both| both.distributed))
+}
+
+/// A finding from both strategies. At a single place one figure is compared: how much longer responses take under the distributed one.
+fn compared(holds: Decision, both: &[Both<'_>], ours: String) -> Option<Finding> {
+    let points: Vec<&Point> = both.iter().map(|both| both.hierarchical).collect();
+    match both {
+        [Both { longer, .. }] => {
+            let found = Finding::new(holds, &points, format!("{ours}; {LONGER} {}", number(longer)))?;
+            Some(found.of_one(longer.low, longer.high))
+        }
+        _ => Finding::new(holds, &points, ours),
+    }
 }
 
 /// How much a curve's last point lies above this many times its first.
 fn rise(points: &[&Point], factor: f64) -> Option<(Mean, f64)> {
     let (first, last) = (points.first()?, points.last()?);
     Some((difference(&last.mean, &first.mean.times(factor)), 0.0))
-}
-
-fn section_4() -> Vec<Claim> {
-    let section = Claim { items: &[Item::Section(4)], ..CLAIM };
-    fn of<'a>(points: &'a Points, what: &str, strategy: &str) -> Vec<&'a Point> {
-        let name = format!("{what}, {strategy}");
-        points.of(Item::Section(4)).into_iter().filter(|point| point.curve == name).collect()
-    }
-    /// How much larger a mean is under the baseline, on the same streams.
-    fn more<'a>(points: &'a Points, what: &str) -> Vec<&'a Point> {
-        points.of(Item::Section(4)).into_iter().filter(|point| point.curve == format!("{what}{MORE}")).collect()
-    }
-    fn tasks(points: &[&Point]) -> String {
-        points.iter().map(|point| point.cases.to_string()).collect::<Vec<_>>().join(", ")
-    }
-    vec![
-        Claim {
-            id: "hierarchical-locality",
-            place: "section 4.3.3",
-            says: "Tasks run nearer to their parents than under distributed scheduling (loads 0.5 and 0.8)",
-            reading: "neighbours announce their loads every half unit of time; the section's increased locality: mean hops from where a task is born, without roots, to where it runs",
-            why: "a task of the hierarchical scheme migrates less often, but up to three hops at once; one of the baseline goes one hop at each migration",
-            judge: |points| {
-                let (hierarchical, distributed) = (of(points, HOPS, "hierarchical"), of(points, HOPS, "distributed"));
-                let ours = format!("{} against {} hops", values(&hierarchical), values(&distributed));
-                Finding::new(all_above(&against(&more(points, HOPS), 0.0)), &hierarchical, ours)
-            },
-            ..section
-        },
-        Claim {
-            id: "hierarchical-sphere",
-            place: "section 4.3.3",
-            says: "All tasks of a graph are executed in one sphere (loads 0.5 and 0.8)",
-            number: "0 tasks elsewhere",
-            reading: "spheres are disjoint regions; the host executes no tasks, so that every task but the roots is born where its parent ran",
-            why: "a task ran in another region than its parent",
-            judge: |points| {
-                let (ours, theirs) = (of(points, ASTRAY, "hierarchical"), of(points, ASTRAY, "distributed"));
-                let text = format!(
-                    "{}; under distributed scheduling {} of {} tasks in another region than their parents",
-                    numbers(&ours),
-                    numbers(&theirs),
-                    tasks(&theirs)
-                );
-                Finding::new(Decision::of(ours.iter().all(|point| point.value == 0.0)), &ours, text)
-            },
-            ..section
-        },
-        Claim {
-            id: "hierarchical-migrations",
-            place: "section 4.3.4",
-            says: "A task migrates at most once, where under distributed scheduling some migrate more often (loads 0.5 and 0.8)",
-            number: "at most 1",
-            why: "a task migrated more often, or none of the baseline did",
-            judge: |points| {
-                let (ours, theirs) = (of(points, MOST_MIGRATIONS, "hierarchical"), of(points, MOST_MIGRATIONS, "distributed"));
-                let holds = ours.iter().all(|point| point.value <= 1.0) && theirs.iter().all(|point| point.value > 1.0);
-                Finding::new(Decision::of(holds), &ours, format!("at most {} against {}", numbers(&ours), numbers(&theirs)))
-            },
-            ..section
-        },
-        Claim {
-            id: "hierarchical-migrations-fewer",
-            place: "section 4.3.4",
-            says: "Tasks migrate less often than under distributed scheduling (loads 0.5 and 0.8)",
-            why: "they don't",
-            judge: |points| {
-                let (ours, theirs) = (of(points, MIGRATIONS, "hierarchical"), of(points, MIGRATIONS, "distributed"));
-                let text = format!("{} against {} migrations a task", values(&ours), values(&theirs));
-                Finding::new(all_above(&against(&more(points, MIGRATIONS), 0.0)), &ours, text)
-            },
-            ..section
-        },
-    ]
 }
 
 fn load() -> Vec<Claim> {
@@ -172,13 +110,26 @@ fn load() -> Vec<Claim> {
             ..CLAIM
         },
         Claim {
+            id: "hierarchical-figure-6-load",
+            items: &[Item::Figure(6)],
+            says: "The response times of both strategies increase with the load, from each of 0.4 to 0.9 to the next",
+            why: "one of them does not increase from some load to the next",
+            judge: |points| {
+                let curves = STRATEGIES.map(|strategy| part(points, 6, strategy, 0.4, 0.9));
+                let grows: Vec<_> =
+                    curves.iter().flat_map(|curve| curve.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0))).collect();
+                Finding::new(all_above(&grows), &curves.concat(), format!("{}; {}", numbers(&curves[0]), numbers(&curves[1])))
+            },
+            ..CLAIM
+        },
+        Claim {
             id: "hierarchical-figure-6-smooth",
             items: &[Item::Figure(6)],
             says: "Its response time is rather even from load 0.4 to 0.7",
             reading: "neighbours announce their loads every half unit of time; rather even: within 10 % of its value at 0.4",
             judge: |points| {
                 let curve = part(points, 6, "hierarchical", 0.4, 0.7);
-                Finding::new(all_above(&within(&curve, 0.1)?), &curve, values(&curve))
+                Finding::new(all_above(&within(&curve, 0.1)?), &curve, numbers(&curve))
             },
             ..CLAIM
         },
@@ -228,7 +179,7 @@ fn load() -> Vec<Claim> {
                     let (distributed, hierarchical) = (curve("distributed", load), curve("hierarchical", load));
                     moves.extend(distributed.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)));
                     moves.push((difference(&hierarchical.first()?.mean, &hierarchical.get(1)?.mean), 0.0));
-                    ours.push(format!("distributed {}, hierarchical {}", values(&distributed), values(&hierarchical)));
+                    ours.push(format!("distributed {}, hierarchical {}", numbers(&distributed), numbers(&hierarchical)));
                     all.extend(distributed);
                 }
                 Finding::new(all_above(&moves), &all, ours.join("; "))
@@ -253,7 +204,7 @@ fn load() -> Vec<Claim> {
                     let gaps =
                         [6, 7, 8].map(|figure| points.at(Item::Figure(figure), LONGER, load)).into_iter().collect::<Option<Vec<_>>>()?;
                     grows.extend(gaps.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)));
-                    ours.push(values(&gaps));
+                    ours.push(numbers(&gaps));
                     all.extend(gaps);
                 }
                 Finding::new(all_above(&grows), &all, ours.join("; "))
@@ -283,12 +234,7 @@ fn load() -> Vec<Claim> {
 fn slightly_worse(points: &Points, figure: u32, name: &str, from: f64, to: f64) -> Option<Finding> {
     let both = both(points, figure, name, from, to);
     let away: Vec<_> = both.iter().flat_map(|both| [(both.excess(-1.0, -1.0), 0.0), (both.excess(SLIGHTLY, 1.0), 0.0)]).collect();
-    let (ours, theirs): (Vec<&Point>, Vec<&Point>) = both.iter().map(|both| (both.hierarchical, both.distributed)).unzip();
-    Finding::new(all_above(&away), &ours, format!("{} against {}", thousandths(&ours), thousandths(&theirs)))
-}
-
-fn thousandths(points: &[&Point]) -> String {
-    points.iter().map(|point| format!("{:.3}", point.value)).collect::<Vec<_>>().join(", ")
+    compared(all_above(&away), &both, against_each_other(&both))
 }
 
 /// Whether a curve of figure 7 lies above, or below, that of figure 6 at low load.
@@ -296,7 +242,7 @@ fn shifted(points: &Points, curve: &str, up: bool) -> Option<Finding> {
     let (binary, ternary) = (part(points, 6, curve, 0.4, 0.5), part(points, 7, curve, 0.4, 0.5));
     let gaps = gaps(&binary, &ternary);
     let holds = if up { all_above(&gaps) } else { all_below(&gaps) };
-    Finding::new(holds, &ternary, format!("{} against {}", values(&ternary), values(&binary)))
+    Finding::new(holds, &ternary, format!("{} against {}", numbers(&ternary), numbers(&binary)))
 }
 
 /// How much each later point of a curve stays within a part of its first, upwards and downwards.
@@ -311,9 +257,9 @@ fn within(points: &[&Point], part: f64) -> Option<Vec<(Mean, f64)>> {
 
 const LOADS: [&str; 2] = [", load 0.5", ", load 0.8"];
 
-/// The hierarchical curves for both loads.
-fn at_loads(points: &Points, figure: u32) -> [Vec<&Point>; 2] {
-    LOADS.map(|load| named(points, figure, &format!("hierarchical{load}")))
+/// A strategy's curves for both loads.
+fn at_loads<'a>(points: &'a Points, figure: u32, strategy: &str) -> [Vec<&'a Point>; 2] {
+    LOADS.map(|load| named(points, figure, &format!("{strategy}{load}")))
 }
 
 fn named<'a>(points: &'a Points, figure: u32, curve: &str) -> Vec<&'a Point> {
@@ -321,7 +267,12 @@ fn named<'a>(points: &'a Points, figure: u32, curve: &str) -> Vec<&'a Point> {
 }
 
 fn at_both(curves: &[Vec<&Point>; 2]) -> String {
-    format!("load 0.5: {}; load 0.8: {}", values(&curves[0]), values(&curves[1]))
+    format!("load 0.5: {}; load 0.8: {}", numbers(&curves[0]), numbers(&curves[1]))
+}
+
+/// The values of [`STRATEGIES`] at both loads.
+fn of_both(strategies: &[[Vec<&Point>; 2]; 2]) -> String {
+    STRATEGIES.iter().zip(strategies).map(|(strategy, curves)| format!("{strategy}, {}", at_both(curves))).collect::<Vec<_>>().join("; ")
 }
 
 fn parallelism() -> Vec<Claim> {
@@ -364,18 +315,31 @@ fn parallelism() -> Vec<Claim> {
             id: "hierarchical-figure-10-rise",
             items: &[Item::Figure(10)],
             says: "The response time of both strategies first decreases with the number of children, then increases",
-            reading: "that of hierarchical scheduling, from the least by 2 % at least up to 12 children",
-            why: "it does not rise again by 2 % up to 12 children (that of the baseline does at load 0.8): with 20 migrations a unit, waiting for the last child to arrive costs less than shorter tasks gain. With 4 a unit it rises from 4 children on (scripts/figures/ahmad-10.toml)",
+            reading: "neighbours announce their loads every half unit of time; at loads 0.5 and 0.8; from the least by 2 % at least up to 12 children",
+            why: "under hierarchical scheduling it does not rise again by 2 % up to 12 children, nor under distributed scheduling at load 0.5, as it does at 0.8: with 20 migrations a unit, waiting for the last child to arrive costs less than shorter tasks gain. With 4 a unit it rises from 4 children on (scripts/figures/ahmad-10.toml)",
             judge: |points| {
-                let curves = at_loads(points, 10);
+                let strategies = STRATEGIES.map(|strategy| at_loads(points, 10, strategy));
                 let mut holds = Decision::Yes;
-                for curve in &curves {
+                for curve in strategies.iter().flatten() {
                     let (last, earlier) = curve.split_last()?;
                     let rises: Vec<_> = earlier.iter().map(|point| (difference(&last.mean, &point.mean.times(1.02)), 0.0)).collect();
                     let falls: Vec<_> = earlier.iter().skip(1).map(|point| (difference(&earlier[0].mean, &point.mean), 0.0)).collect();
                     holds = holds.and(any_above(&rises)).and(any_above(&falls));
                 }
-                Finding::new(holds, &curves.concat(), at_both(&curves))
+                Finding::new(holds, &strategies.concat().concat(), of_both(&strategies))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-10-best",
+            items: &[Item::Figure(10)],
+            says: "The number of children with the shortest response is smaller under distributed scheduling",
+            reading: "neighbours announce their loads every half unit of time; of 2 to 12 children, at loads 0.5 and 0.8",
+            why: "it is no smaller at one of the loads",
+            judge: |points| {
+                let [ours, theirs] = STRATEGIES.map(|strategy| at_loads(points, 10, strategy));
+                let (holds, text) = best::is_earlier(&theirs, &ours)?;
+                Finding::new(holds, &[theirs.concat(), ours.concat()].concat(), format!("load 0.5: {}; load 0.8: {}", text[0], text[1]))
             },
             ..section
         },
@@ -388,7 +352,7 @@ fn parallelism() -> Vec<Claim> {
             judge: |points| {
                 let curves = ["hierarchical, load 0.8", "distributed, load 0.8"].map(|curve| points.curve(Item::Figure(11), curve));
                 let rises = [rise(&curves[0], 1.02)?, rise(&curves[1], 1.02)?];
-                Finding::new(all_above(&rises), &curves[0], format!("{}; {}", values(&curves[0]), values(&curves[1])))
+                Finding::new(all_above(&rises), &curves[0], format!("{}; {}", numbers(&curves[0]), numbers(&curves[1])))
             },
             ..section
         },
@@ -400,7 +364,7 @@ fn parallelism() -> Vec<Claim> {
             why: "it changes by more than 10 %; why was not examined",
             judge: |points| {
                 let curve = points.curve(Item::Figure(11), "hierarchical, load 0.5");
-                Finding::new(all_above(&within(&curve, 0.1)?), &curve, values(&curve))
+                Finding::new(all_above(&within(&curve, 0.1)?), &curve, numbers(&curve))
             },
             ..section
         },
@@ -427,7 +391,7 @@ fn parallelism() -> Vec<Claim> {
             reading: "that of hierarchical scheduling, by 2 % at least from one level to four",
             why: "it does not rise at both loads: with 20 migrations a unit the way to a further level costs less than shorter tasks gain. With 4 a unit it rises at both (scripts/figures/ahmad-12.toml)",
             judge: |points| {
-                let curves = at_loads(points, 12);
+                let curves = at_loads(points, 12, "hierarchical");
                 Finding::new(all_above(&[rise(&curves[0], 1.02)?, rise(&curves[1], 1.02)?]), &curves.concat(), at_both(&curves))
             },
             ..section
@@ -452,7 +416,7 @@ fn communication() -> Vec<Claim> {
                     let (slow, middle, fast) = (at(curve, 4.0)?, at(curve, 12.0)?, at(curve, 36.0)?);
                     falls.extend([difference(&slow.times(0.9), &middle), difference(&fast, &middle.times(0.9))].map(|mean| (mean, 0.0)));
                 }
-                Finding::new(all_above(&falls), &curves[0], format!("{}; {}", values(&curves[0]), values(&curves[1])))
+                Finding::new(all_above(&falls), &curves[0], format!("{}; {}", numbers(&curves[0]), numbers(&curves[1])))
             },
             ..section
         },
@@ -471,7 +435,12 @@ fn communication() -> Vec<Claim> {
                 Finding::new(
                     all_above(&sharper),
                     &all,
-                    format!("by {:.2} at 0.5, {:.2} and {:.2} at 0.7 and 0.8", low.value, high[0].value, high[1].value),
+                    format!(
+                        "by {} at 0.5, {} and {} at 0.7 and 0.8",
+                        with_interval(&low),
+                        with_interval(&high[0]),
+                        with_interval(&high[1])
+                    ),
                 )
             },
             ..section
@@ -485,8 +454,7 @@ fn communication() -> Vec<Claim> {
                 let gaps = [gap(13)?, gap(14)?, gap(15)?, gap(16)?];
                 let grows: Vec<_> = gaps.windows(2).map(|pair| (difference(&pair[1], &pair[0]), 0.0)).collect();
                 let all = points.curve(Item::Figure(16), "hierarchical");
-                let ours: Vec<String> = gaps.iter().map(|gap| format!("{:.2}", gap.value)).collect();
-                Finding::new(all_above(&grows), &all, ours.join(", "))
+                Finding::new(all_above(&grows), &all, gaps.each_ref().map(with_interval).join(", "))
             },
             ..section
         },

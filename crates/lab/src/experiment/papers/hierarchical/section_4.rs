@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::Value;
-use super::super::evidence::Mean;
-use super::{GraphStream, STRATEGIES};
+use super::super::claims::{Claim, Finding, against, numbers};
+use super::super::evidence::{Decision, Mean, all_above};
+use super::super::{Item, Point, Points, Value};
+use super::{CLAIM, GraphStream, STRATEGIES};
 use crate::experiment::run::RunRecord;
 use equipoise::error::{Error, Result};
 use equipoise::schedule::Region;
@@ -17,12 +18,12 @@ const STREAMS: u32 = 8;
 /// The host, where all roots are born.
 const HOST: NodeId = 0;
 
-pub const HOPS: &str = "hops from birth to execution";
-pub const MIGRATIONS: &str = "migrations of a task";
-pub const MOST_MIGRATIONS: &str = "most migrations of a task";
-pub const ASTRAY: &str = "tasks outside their parents' regions";
+const HOPS: &str = "hops from birth to execution";
+const MIGRATIONS: &str = "migrations of a task";
+const MOST_MIGRATIONS: &str = "most migrations of a task";
+const ASTRAY: &str = "tasks outside their parents' regions";
 /// Of a mean: how much it is larger under the baseline.
-pub const MORE: &str = ", distributed less hierarchical";
+const MORE: &str = ", distributed less hierarchical";
 
 /// Where a task was, and when it came there: from a trace.
 #[derive(Clone, Debug, Default)]
@@ -139,6 +140,81 @@ fn ways(record: &RunRecord) -> BTreeMap<Name, Way> {
     }
     ways.values_mut().for_each(|way| way.left.sort_unstable());
     ways
+}
+
+/// Claims of the section, judged.
+pub fn claims() -> Vec<Claim> {
+    let section = Claim { items: &[Item::Section(4)], ..CLAIM };
+    fn of<'a>(points: &'a Points, what: &str, strategy: &str) -> Vec<&'a Point> {
+        let name = format!("{what}, {strategy}");
+        points.of(Item::Section(4)).into_iter().filter(|point| point.curve == name).collect()
+    }
+    /// How much larger a mean is under the baseline, on the same streams.
+    fn more<'a>(points: &'a Points, what: &str) -> Vec<&'a Point> {
+        points.of(Item::Section(4)).into_iter().filter(|point| point.curve == format!("{what}{MORE}")).collect()
+    }
+    fn tasks(points: &[&Point]) -> String {
+        points.iter().map(|point| point.cases.to_string()).collect::<Vec<_>>().join(", ")
+    }
+    vec![
+        Claim {
+            id: "hierarchical-locality",
+            place: "section 4.3.3",
+            says: "Tasks run nearer to their parents than under distributed scheduling (loads 0.5 and 0.8)",
+            reading: "neighbours announce their loads every half unit of time; the section's increased locality: mean hops from where a task is born, without roots, to where it runs",
+            why: "a task of the hierarchical scheme migrates less often, but up to three hops at once; one of the baseline goes one hop at each migration",
+            judge: |points| {
+                let (hierarchical, distributed) = (of(points, HOPS, "hierarchical"), of(points, HOPS, "distributed"));
+                let ours = format!("{} against {} hops", numbers(&hierarchical), numbers(&distributed));
+                Finding::new(all_above(&against(&more(points, HOPS), 0.0)), &hierarchical, ours)
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-sphere",
+            place: "section 4.3.3",
+            says: "All tasks of a graph are executed in one sphere (loads 0.5 and 0.8)",
+            number: "0 tasks elsewhere",
+            reading: "spheres are disjoint regions; the host executes no tasks, so that every task but the roots is born where its parent ran",
+            why: "a task ran in another region than its parent",
+            judge: |points| {
+                let (ours, theirs) = (of(points, ASTRAY, "hierarchical"), of(points, ASTRAY, "distributed"));
+                let text = format!(
+                    "{}; under distributed scheduling {} of {} tasks in another region than their parents",
+                    numbers(&ours),
+                    numbers(&theirs),
+                    tasks(&theirs)
+                );
+                Finding::new(Decision::of(ours.iter().all(|point| point.value == 0.0)), &ours, text)
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-migrations",
+            place: "section 4.3.4",
+            says: "A task migrates at most once, where under distributed scheduling some migrate more often (loads 0.5 and 0.8)",
+            number: "at most 1",
+            why: "a task migrated more often, or none of the baseline did",
+            judge: |points| {
+                let (ours, theirs) = (of(points, MOST_MIGRATIONS, "hierarchical"), of(points, MOST_MIGRATIONS, "distributed"));
+                let holds = ours.iter().all(|point| point.value <= 1.0) && theirs.iter().all(|point| point.value > 1.0);
+                Finding::new(Decision::of(holds), &ours, format!("at most {} against {}", numbers(&ours), numbers(&theirs)))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-migrations-fewer",
+            place: "section 4.3.4",
+            says: "Tasks migrate less often than under distributed scheduling (loads 0.5 and 0.8)",
+            why: "they don't",
+            judge: |points| {
+                let (ours, theirs) = (of(points, MIGRATIONS, "hierarchical"), of(points, MIGRATIONS, "distributed"));
+                let text = format!("{} against {} migrations a task", numbers(&ours), numbers(&theirs));
+                Finding::new(all_above(&against(&more(points, MIGRATIONS), 0.0)), &ours, text)
+            },
+            ..section
+        },
+    ]
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Claims of Savvas and Kechadi 2004, judged.
 
-use super::super::claims::{Claim, Finding, against, agreeing, numbers, short};
+use super::super::claims::{Claim, Finding, against, agreeing, numbers};
 use super::super::evidence::{Decision, Mean, all_above, all_below, difference};
 use super::super::{Item, Point, Points};
 use super::{HIGHER, POISSON, UNIFORM};
@@ -103,11 +103,7 @@ fn best_is_last(points: &Points, curve: &str) -> Option<Finding> {
     let all = points.curve(Item::Section(4), curve);
     let (last, others) = all.split_last()?;
     let slower: Vec<_> = others.iter().map(|other| (difference(&other.mean, &last.mean), 0.0)).collect();
-    Finding::new(all_above(&slower), &all, format!("d = 1 to 6: {} ms", values(&all)))
-}
-
-fn values(points: &[&Point]) -> String {
-    points.iter().map(|point| short(point.value)).collect::<Vec<_>>().join(", ")
+    Finding::new(all_above(&slower), &all, format!("d = 1 to 6: {} ms", numbers(&all)))
 }
 
 fn model() -> Vec<Claim> {
@@ -123,7 +119,7 @@ fn model() -> Vec<Claim> {
             judge: |points| {
                 let steps = points.curve(Item::Section(4), "steps");
                 let holds = steps.iter().zip([126.0, 28.0, 18.0, 16.0, 14.0, 12.0]).all(|(ours, theirs)| ours.value == theirs);
-                Finding::new(Decision::of(holds), &steps, values(&steps))
+                Finding::new(Decision::of(holds), &steps, numbers(&steps))
             },
             ..model
         },
@@ -164,7 +160,7 @@ fn tables() -> Vec<Claim> {
                 let line = points.curve(Item::Table(6), "d = 1");
                 let theirs = [1.0057, 0.6736, 0.4622, 2.0316, 2.7028, 3.0457];
                 let holds = line.iter().zip(theirs).all(|(ours, theirs)| (ours.value / theirs - 1.0).abs() < 0.1);
-                Finding::new(Decision::of(holds), &line, values(&line))
+                Finding::new(Decision::of(holds), &line, numbers(&line))
             },
         },
         Claim {
@@ -180,7 +176,7 @@ fn tables() -> Vec<Claim> {
                 let turn = line.iter().position(|point| point.x == 8.0)?;
                 let falls = rises(&line[..=turn]).into_iter().map(|(rise, bound)| (rise.times(-1.0), bound));
                 let both: Vec<_> = falls.chain(rises(&line[turn..])).collect();
-                Finding::new(all_above(&both), &line, values(&line))
+                Finding::new(all_above(&both), &line, numbers(&line))
             },
         },
         Claim {
@@ -194,7 +190,7 @@ fn tables() -> Vec<Claim> {
                 let (line, high) = (points.curve(Item::Table(6), "d = 1"), points.curve(Item::Table(6), "d > 1"));
                 // On two nodes both are the same grid. The others had the same loads.
                 let higher: Vec<&Point> = points.curve(Item::Table(6), HIGHER).into_iter().skip(1).collect();
-                let ours = format!("{}; lines {}", values(&high), values(&line));
+                let ours = format!("{}; lines {}", numbers(&high), numbers(&line));
                 Finding::new(all_below(&against(&higher, 0.0)), &high, ours)
             },
             ..CLAIM
@@ -209,7 +205,7 @@ fn tables() -> Vec<Claim> {
             judge: |points| {
                 let line = points.curve(Item::Table(7), "d = 1");
                 let bounds: Vec<_> = line.iter().map(|point| (point.mean, 0.20333)).collect();
-                Finding::new(all_below(&bounds), &line, values(&line))
+                Finding::new(all_below(&bounds), &line, numbers(&line))
             },
             ..CLAIM
         },
@@ -222,7 +218,7 @@ fn tables() -> Vec<Claim> {
             why: "the 4,000 tasks are a shorter ideal load on more nodes, and a phase takes longer on more nodes in the simulated network",
             judge: |points| {
                 let line = points.curve(Item::Table(7), "d = 1");
-                Finding::new(all_below(&rises(&line)), &line, values(&line))
+                Finding::new(all_below(&rises(&line)), &line, numbers(&line))
             },
             ..CLAIM
         },
@@ -245,7 +241,7 @@ fn figures() -> Vec<Claim> {
             why: "it grows from each number to the next: what takes time here is messages, of which the scans of a longer line need more. The paper owes the fall to calculations that the nodes share, which take no simulated time",
             judge: |points| {
                 let line = points.curve(Item::Figure(4), "dim = 1");
-                Finding::new(all_below(&rises(&line)), &line, format!("{} ms", values(&line)))
+                Finding::new(all_below(&rises(&line)), &line, format!("{} ms", numbers(&line)))
             },
             ..CLAIM
         },
@@ -259,7 +255,7 @@ fn figures() -> Vec<Claim> {
             judge: |points| {
                 let (line, high) = (points.curve(Item::Figure(4), "dim = 1"), points.curve(Item::Figure(5), "dim > 1"));
                 let less: Vec<_> = line.iter().zip(&high).skip(1).map(|(line, high)| (difference(&high.mean, &line.mean), 0.0)).collect();
-                Finding::new(all_below(&less), &high, format!("{} ms; lines {} ms", values(&high), values(&line)))
+                Finding::new(all_below(&less), &high, format!("{} ms; lines {} ms", numbers(&high), numbers(&line)))
             },
             ..CLAIM
         },
@@ -306,7 +302,7 @@ fn figures() -> Vec<Claim> {
                 let ends = curves.each_ref().map(|curve| [curve.first().copied(), curve.last().copied()]);
                 let ends: Vec<&Point> = ends.into_iter().flatten().collect::<Option<_>>()?;
                 let rises: Vec<_> = ends.chunks(2).flat_map(rises).collect();
-                Finding::new(all_below(&rises), &ends, format!("uniform {}; Poisson {}", values(&ends[..2]), values(&ends[2..])))
+                Finding::new(all_below(&rises), &ends, format!("uniform {}; Poisson {}", numbers(&ends[..2]), numbers(&ends[2..])))
             },
             ..CLAIM
         },

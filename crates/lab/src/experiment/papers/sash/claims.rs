@@ -1,6 +1,6 @@
 //! Claims of Hamidzadeh, Lilja and Atif 1995, judged.
 
-use super::super::claims::{Claim, Finding, against, number, short};
+use super::super::claims::{Claim, Finding, against, ends, number, short, with_interval};
 use super::super::evidence::{Decision, LEVEL, all_above, all_below};
 use super::super::{Item, Point, Points};
 
@@ -111,7 +111,8 @@ pub(super) fn all() -> Vec<Claim> {
                     () if all_below(&against(&most, 1.0)) == Decision::Yes => Decision::Yes,
                     () => Decision::Open,
                 };
-                Finding::new(holds, &least, ours)
+                let (low, high) = (least.first()?.low, most.first()?.high);
+                Some(Finding::new(holds, &least, ours)?.of_one(low, high))
             },
             ..CLAIM
         },
@@ -205,7 +206,7 @@ fn crossover(points: &Points, figure: u32, paper: f64) -> Option<Finding> {
         () => Decision::Open,
     };
     let ours = if low == high { place(at) } else { format!("{} ({} to {})", place(at), place(low), place(high)) };
-    Finding::new(holds, &longer(points, &[figure]), ours)
+    Some(Finding::new(holds, &longer(points, &[figure]), ours)?.of_one(low, high))
 }
 
 fn place(x: f64) -> String {
@@ -233,7 +234,6 @@ fn longer<'a>(points: &'a Points, figures: &[u32]) -> Vec<&'a Point> {
 
 /// From the least to the most, in per cent.
 fn spread(points: &[&Point]) -> String {
-    let values = points.iter().map(|point| point.value * 100.0);
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    format!("sash takes {low:+.1} to {high:+.1} %")
+    let signed = |point: &Point| format!("{}{}", if point.value < 0.0 { "" } else { "+" }, with_interval(&point.mean.times(100.0)));
+    ends(points).map(|ends| format!("sash takes {} %", ends.map(signed).join(" to "))).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Claims of Wu 1997, judged.
 
-use super::super::claims::{Claim, Finding, against, agreeing, numbers};
+use super::super::claims::{Claim, Finding, against, agreeing, ends, number, numbers, with_interval};
 use super::super::evidence::{Decision, Mean, all_above, all_below, difference};
 use super::super::{Item, Point, Points};
 use super::TABLE_CASES;
@@ -209,9 +209,7 @@ fn curves<'a>(points: &'a Points, figure: u32, names: &[&str]) -> Vec<&'a Point>
 
 /// The smallest and the largest value.
 fn range(points: &[&Point]) -> String {
-    let values = points.iter().map(|point| point.value);
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    format!("{low:.3} to {high:.3}")
+    ends(points).map(|ends| ends.map(number).join(" to ")).unwrap_or_default()
 }
 
 fn figures() -> Vec<Claim> {
@@ -305,7 +303,7 @@ fn figures() -> Vec<Claim> {
                     .zip(&sizes[2..])
                     .filter_map(|(small, large)| Some((difference(large.as_ref()?, small.as_ref()?), 0.0)))
                     .collect();
-                let ours: Vec<String> = sizes.iter().flatten().map(|mean| format!("{:.3}", mean.value)).collect();
+                let ours: Vec<String> = sizes.iter().flatten().map(with_interval).collect();
                 Finding::new(all_above(&rises), &points.of(Item::Figure(17)), ours.join(", "))
             },
             ..CLAIM
