@@ -39,8 +39,8 @@ fn papers() -> Result<(), String> {
     let text = std::fs::read_to_string(&csv).map_err(|why| why.to_string())?;
     let points = text.lines().filter(|line| line.contains("on real ranks")).map(|line| {
         let fields: Vec<&str> = line.rsplit(',').collect();
-        // Behind the curve's name, which has a comma: place, cases, value, and six more.
-        match (fields[7].parse(), fields[5].parse()) {
+        // Behind the curve's name, which has a comma: place, cases, value, and eight more.
+        match (fields[10].parse(), fields[8].parse()) {
             (Ok(ranks), Ok(value)) => Ok((ranks, value)),
             _ => Err(format!("no point: {line}")),
         }
