@@ -166,16 +166,16 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     println!("The best by hand: {best}.\n");
     println!("| | ms | over alltoallv | range | over the best by hand | range | information, ms | over MPI_Allreduce |");
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    let ratio = |name: &str, figure: fn(&Launch) -> Option<f64>| {
+        of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high))
+    };
     for name in names.iter().filter(|name| !SUMS.contains(name)) {
         let shown = |figure: fn(&Launch) -> Option<f64>| of(name, figure).map(|it| three(it.value)).unwrap_or_default();
-        let ratio = |figure: fn(&Launch) -> Option<f64>| {
-            of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high))
-        };
         println!(
             "| {name} | {} | {} | {} | {} | {} |",
             shown(|launch| launch.ms),
-            ratio(|launch| launch.over[0]),
-            ratio(over_best),
+            ratio(name, |launch| launch.over[0]),
+            ratio(name, over_best),
             shown(|launch| launch.information),
             shown(|launch| launch.over_reduce)
         );
@@ -188,8 +188,7 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     let figures: [fn(&Launch) -> Option<f64>; 3] = [|launch| launch.over_reduce, |launch| launch.over[0], |launch| launch.over[1]];
     for name in SUMS {
         let Some(ms) = of(name, |launch| launch.ms) else { continue };
-        let ratios = figures
-            .map(|figure| of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high)));
+        let ratios = figures.map(|figure| ratio(name, figure));
         println!("| {} | {} | {} |", name.trim_start_matches("sum:"), three(ms.value), ratios.join(" | "));
     }
     Ok(())

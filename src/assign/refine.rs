@@ -31,7 +31,13 @@ const LOOKS: usize = 1 << 24;
 pub fn refine(problem: &Problem<'_>) -> Assignment {
     let refined = evened(problem);
     // As good with less movement, if that can be had.
-    let frugal = within(problem, problem.slowest(&problem.loads(&refined)));
+    let limit = problem.slowest(&problem.loads(&refined));
+    with_less_movement(problem, refined, limit)
+}
+
+/// The result of [`within`] for a limit, if it moves less than this assignment; or else this one.
+fn with_less_movement(problem: &Problem<'_>, refined: Assignment, limit: RankTime) -> Assignment {
+    let frugal = within(problem, limit);
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
@@ -55,8 +61,7 @@ pub fn refine_towards(problem: &Problem<'_>, mean: RankTime) -> Assignment {
     }
     let refined = refine(problem);
     let limit = scaled(problem.slowest(&problem.loads(&refined)), TOLERANCE).max(enough);
-    let frugal = within(problem, limit);
-    frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
+    with_less_movement(problem, refined, limit)
 }
 
 fn refine_with(problem: &Problem<'_>, tolerance: f64, looks: u64) -> Assignment {

@@ -1,9 +1,9 @@
 //! Gossip's parts, and phases in whatever order messages come.
 
-use super::*;
-use crate::balance::testing::Trial;
 use bytes::Bytes;
 
+use super::*;
+use crate::balance::testing::Trial;
 use crate::load::{Powers, Segment, Shares, WorkQueue};
 
 fn max_over_mean(after: &[u64]) -> f64 {
