@@ -211,7 +211,7 @@ fn execution() -> Vec<Claim> {
             id: "divisible-executed-figures",
             place: "section 3, figures 2 to 8",
             items: &[Item::Figure(2), Item::Figure(3), Item::Figure(4), Item::Figure(5), Item::Figure(6), Item::Figure(7), Item::Figure(8)],
-            says: "Shares, times, speed-up and utilisation are those of the figures, executed on hypercubes of d = 1 to 4 with every speed of processors and links",
+            says: "Shares, times, speed-up and utilisation are those of the figures, executed on hypercubes of d = 1 to 8 with every speed of processors and links",
             reading: "on simulated ranks, until the last has computed its share, without answers; every point within 3 %",
             why: "a point is further away",
             judge: |points| {

@@ -22,10 +22,13 @@ pub(super) const EXECUTED: &str = ", executed";
 
 /// Seconds for a byte of a processor's computation, w Tcp.
 const PER_BYTE: f64 = 200e-9;
-/// Lines of the input that is divided.
-const LINES: u32 = 45_000;
+/// Lines of the input that is divided, for each processor. A message's header and the rest of a line that is not cut are small beside the smallest
+/// share of a layer then.
+const LINES_EACH: u32 = 900;
 /// Dimensions of the figures' executed points.
-const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=4;
+const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=8;
+/// Dimensions of figures 2 and 3, which are drawn by layer, that are executed.
+const DIMENSIONS_BY_LAYER: [u32; 4] = [2, 4, 6, 8];
 
 /// Result of an execution.
 #[derive(Clone, Debug)]
@@ -38,11 +41,11 @@ struct Executed {
     parts: Vec<f64>,
 }
 
-/// A file to divide: lines of different lengths.
-fn input() -> io::Result<NamedTempFile> {
+/// A file for so many processors to divide: lines of different lengths.
+fn input(processors: u32) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new()?;
     let mut out = BufWriter::new(&mut file);
-    for line in 0..LINES {
+    for line in 0..LINES_EACH * processors {
         writeln!(out, "line {line} {:1$}", "", line as usize * 7 % 90)?;
     }
     out.flush()?;
@@ -68,7 +71,7 @@ fn executed(dimension: u32, ratio: f64) -> Result<Executed> {
 fn execute(dimension: u32, link: f64) -> Result<Executed> {
     let ranks = 1 << dimension;
     let failed = |why: String| Error::Failed(why);
-    let input = input().map_err(|why| failed(format!("the input to divide cannot be written: {why}")))?;
+    let input = input(ranks).map_err(|why| failed(format!("the input to divide cannot be written: {why}")))?;
     let topology = Topology::parse("hypercube", ranks)?;
     let spec = SpreadSpec {
         input: input.path().into(),
@@ -114,7 +117,7 @@ pub(super) fn section(dimension: u32) -> Result<Vec<Value>> {
 /// The points of a figure.
 pub(super) fn curves(number: u32) -> Result<Vec<Value>> {
     if number <= 3 {
-        let layers = [2, 4].map(|dimension| by_layer(number, dimension));
+        let layers = DIMENSIONS_BY_LAYER.map(|dimension| by_layer(number, dimension));
         return layers.into_iter().collect::<Result<Vec<_>>>().map(|values| values.concat());
     }
     // What the curves are drawn for.
