@@ -36,7 +36,7 @@ pub(super) struct Item {
     pub priority: i32,
     /// Estimate of its work; 0: unknown.
     pub cost: f64,
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// Messages with tasks or results.
@@ -223,14 +223,14 @@ mod tests {
         }
         let mut run = Run::new(1, RankId::FIRST, 2, 7, true);
         let root = Root { rank: RankId::FIRST, index: 0 };
-        [9.0, 1.0, 1.0, 1.0].into_iter().for_each(|cost| run.queue_up(Item { root, priority: 0, cost, body: Vec::new() }));
+        [9.0, 1.0, 1.0, 1.0].into_iter().for_each(|cost| run.queue_up(Item { root, priority: 0, cost, body: Bytes::new() }));
         assert_eq!(run.spare().iter().map(|item| item.cost).collect::<Vec<_>>(), [9.0]);
     }
 
     #[test]
     fn nothing_begins_after_a_stop() {
         let mut run = Run::new(1, RankId::FIRST, 2, 7, true);
-        let item = Item { root: Root { rank: RankId::FIRST, index: 0 }, priority: 0, cost: 0.0, body: Vec::new() };
+        let item = Item { root: Root { rank: RankId::FIRST, index: 0 }, priority: 0, cost: 0.0, body: Bytes::new() };
         run.queue_up(item.clone());
         assert!(run.halt() && !run.halt() && run.stop.halted.load(Ordering::Relaxed));
         run.queue_up(item);
@@ -242,12 +242,12 @@ mod tests {
         let mut run = Run::new(1, RankId::FIRST, 4, 7, true);
         let root = Root { rank: RankId::FIRST, index: 0 };
         for (priority, name) in [(0, 1), (5, 2), (5, 3), (5, 4), (-1, 5)] {
-            run.queue_up(Item { root, priority, cost: 0.0, body: vec![name] });
+            run.queue_up(Item { root, priority, cost: 0.0, body: vec![name].into() });
         }
-        assert_eq!(run.pop().unwrap().body, [4]);
+        assert_eq!(run.pop().unwrap().body, [4][..]);
         assert_eq!(run.spare().iter().map(|item| item.body[0]).collect::<Vec<_>>(), [2]);
-        assert_eq!(run.pop().unwrap().body, [3]);
-        assert_eq!(run.pop().unwrap().body, [1]);
+        assert_eq!(run.pop().unwrap().body, [3][..]);
+        assert_eq!(run.pop().unwrap().body, [1][..]);
         assert!((0..100).all(|_| run.victim() != RankId::FIRST && run.victim() < RankId::new(4)));
     }
 }

@@ -41,7 +41,7 @@ impl Task<'_> {
     /// Wrong usage, if the cost is negative or not finite; if there is no memory for the body.
     pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
         check_cost(cost)?;
-        let item = Item { root: self.root, priority, cost, body: copied(body, "a task's body")? };
+        let item = Item { root: self.root, priority, cost, body: copied(body, "a task's body")?.into() };
         match &self.place {
             Place::Here(world) => _ = world.with_run(|run| run.queue_up(item)),
             Place::There(deeds, _) => deeds.borrow_mut().puts.push(item),

@@ -55,7 +55,7 @@ impl World {
         self.concluded(check_cost(cost).and_then(|()| copied(body, "a task's body")).and_then(|body| {
             let mut state = self.state.try_borrow_mut().map_err(|_| in_another_call())?;
             let root = Root { rank: self.rank, index: state.roots.len() as u64 };
-            state.roots.push(Item { root, priority, cost, body });
+            state.roots.push(Item { root, priority, cost, body: body.into() });
             Ok(())
         }))
     }

@@ -64,6 +64,13 @@ static void once(eqp_world *w) {
     OK(eqp_run(w, "random", process, NULL, take));
 }
 
+/* Where everything is slower (EQUIPOISE_SLOW), a checker keeps books in this process, whose memory counts, too: it finds by itself what is lost. */
+static void stays(long before, int open, int communicator) {
+    if (!getenv("EQUIPOISE_SLOW")) CHECK(resident() - before < 4096);
+    CHECK(descriptors() == open);
+    CHECK(next_communicator() == communicator);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     long times = argc > 1 ? atol(argv[1]) : 1000, worlds = argc > 2 ? atol(argv[2]) : 200;
@@ -73,7 +80,7 @@ int main(int argc, char **argv) {
     long before = resident();
     int open = descriptors(), communicator = next_communicator();
     for (long i = 0; i < times; i++) once(w);
-    CHECK(resident() - before < 4096 && descriptors() == open && next_communicator() == communicator);
+    stays(before, open, communicator);
     OK(eqp_close(&w));
     for (int i = 0; i < 20; i++) {
         OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
@@ -85,7 +92,7 @@ int main(int argc, char **argv) {
         OK(eqp_close(&w));
         CHECK(EQP_OPEN(MPI_COMM_WORLD, rank == 0 ? "seed=x" : "", &w) == EQP_USAGE);
     }
-    CHECK(resident() - before < 4096 && descriptors() == open && next_communicator() == communicator);
+    stays(before, open, communicator);
     end("growth");
     return 0;
 }
