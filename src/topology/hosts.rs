@@ -142,6 +142,6 @@ mod tests {
     fn one_name_is_one_host() {
         let hosts = Hosts::from_names(&vec!["n1".to_string(); 3]);
         assert_eq!((hosts.count(), hosts.ranks(), hosts.host_of(RankId::new(2)), hosts.name(HostId::FIRST)), (1, 3, HostId::FIRST, "n1"));
-        assert_eq!(Hosts::single(1 << 12).ranks_on(HostId::FIRST).len(), 1 << 12);
+        assert_eq!(Hosts::single(1 << 20).ranks_on(HostId::FIRST).len(), 1 << 20);
     }
 }
