@@ -18,8 +18,8 @@ fn sides(number: u32) -> Vec<String> {
     std::iter::once(number.to_string()).chain(parts).collect()
 }
 
-/// The default grid's name and median time over five seeds, and the fastest grid's.
-fn default_and_fastest(network: Network, ranks: u32) -> [(String, f64); 2] {
+/// The default grid's name and median time over five seeds of a pattern, and the fastest grid's.
+fn default_and_fastest(network: Network, ranks: u32, pattern: &str) -> [(String, f64); 2] {
     let mut world = World::simulated(ranks, Model { network, ..Model::default() });
     let balancer = Rc::new(find("psts").unwrap());
     let default = balancer.entry.topology_on(&world.network());
@@ -33,7 +33,7 @@ fn default_and_fastest(network: Network, ranks: u32) -> [(String, f64); 2] {
         powers: Powers::equal(ranks, ranks),
     };
     let contenders = grids.iter().map(contender).collect();
-    let pattern = LoadPattern::default();
+    let pattern: LoadPattern = pattern.parse().unwrap();
     let case = |seed| Case {
         loads: LoadSource::Pattern(pattern.clone()),
         tasks: Tasks::numbered(&mut World::simulated(ranks, Model::default()), pattern.draw(ranks, ranks, seed).unwrap(), 64).unwrap(),
@@ -54,11 +54,20 @@ fn default_and_fastest(network: Network, ranks: u32) -> [(String, f64); 2] {
 
 #[test]
 fn no_grid_is_faster_than_the_default() {
-    for (network, ranks, within) in
-        [("switched", 16, 1.05), ("switched", 64, 1.05), ("hops", 16, 1.05), ("hops", 64, 1.05), ("switched", 60, 1.05), ("hops", 12, 1.1)]
-    {
-        let [(name, default), (other, fastest)] = default_and_fastest(Network::parse(network).unwrap(), ranks);
-        assert!(default <= within * fastest, "{network}, {ranks} ranks: {name} takes {default} ms, {other} {fastest} ms");
+    let usual = ["uniform:mean=10"];
+    let every = ["uniform:mean=10", "hot:total=6400,node=0", "scattered:total=4000", "poisson:mean=10"];
+    for (network, ranks, patterns, within) in [
+        ("switched", 16, &usual[..], 1.05),
+        ("switched", 60, &usual, 1.05),
+        ("switched", 64, &usual, 1.05),
+        ("hops", 12, &every, 1.12),
+        ("hops", 16, &every, 1.05),
+        ("hops", 64, &every, 1.05),
+    ] {
+        for pattern in patterns {
+            let [(name, default), (other, fastest)] = default_and_fastest(Network::parse(network).unwrap(), ranks, pattern);
+            assert!(default <= within * fastest, "{network}, {ranks} ranks, {pattern}: {name} takes {default} ms, {other} {fastest} ms");
+        }
     }
 }
 
@@ -75,7 +84,7 @@ fn on_several_hosts_the_default_follows_them() {
         between: Some(link(50_000, 8_000)),
         pairs: [].into(),
     };
-    let [(name, default), (other, fastest)] = default_and_fastest(measured.network(), 16);
+    let [(name, default), (other, fastest)] = default_and_fastest(measured.network(), 16, "uniform:mean=10");
     assert!(default <= 1.05 * fastest, "{name} takes {default} ms, {other} {fastest} ms");
     // The first dimension is that of the hosts.
     assert!(name.starts_with("grid:4x"), "{name}");

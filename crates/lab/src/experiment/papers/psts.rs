@@ -38,6 +38,9 @@ pub(super) const GRIDS: [(u32, &str, &str); 6] = [
     (64, "grid:64", "grid:2x2x4x4"),
 ];
 
+/// Grids of tables 6 and 7 on more nodes than the paper had.
+const BEYOND: [(u32, &str, &str); 2] = [(256, "grid:256", "grid:4x4x4x4"), (1024, "grid:1024", "grid:4x4x4x4x4")];
+
 /// Tables 6 and 7, by number of nodes: the line, higher dimensions, and the line with one arriving task.
 const CROSSOVERS: [[f64; 3]; 6] = [
     [1.0057, 1.0057, 0.20333],
@@ -74,10 +77,14 @@ pub(super) fn study() -> Study {
     for (dimension, grid) in FACTORED {
         jobs.push(Job::new(Item::Section(4), grid, f64::from(dimension), [10, 60], move |seed, cases| by_dimension(grid, seed, cases)));
     }
-    for (nodes, line, high) in GRIDS {
+    let tables = |jobs: &mut Vec<Job>, (nodes, line, high): (u32, &'static str, &'static str)| {
         let x = f64::from(nodes);
         jobs.push(Job::new(Item::Table(6), "crossover", x, CASES, move |seed, cases| crossovers(nodes, line, high, seed, cases)));
         jobs.push(Job::new(Item::Table(7), "crossover", x, CASES, move |seed, cases| arrival(nodes, line, seed, cases)));
+    };
+    for (nodes, line, high) in GRIDS {
+        tables(&mut jobs, (nodes, line, high));
+        let x = f64::from(nodes);
         jobs.push(Job::new(Item::Figure(4), "time", x, CASES, move |seed, cases| times("dim = 1", line, seed, cases)));
         jobs.push(Job::new(Item::Figure(5), "time", x, CASES, move |seed, cases| times("dim > 1", high, seed, cases)));
         jobs.push(Job::new(Item::Figure(6), "speed-up", x, [10, 50], move |seed, cases| speedup(high, seed, cases)));
@@ -85,6 +92,7 @@ pub(super) fn study() -> Study {
             jobs.push(Job::new(Item::Figure(6), curve, x, [10, 50], move |seed, cases| arrivals::speedup(curve, high, sizes, seed, cases)));
         }
     }
+    BEYOND.into_iter().for_each(|grids| tables(&mut jobs, grids));
     Study { jobs, claims: claims::all() }
 }
 
@@ -144,7 +152,7 @@ fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Resu
     for case in 0..u64::from(cases) {
         let loads = scattered(nodes, seed + case);
         for (list, bench) in samples.iter_mut().zip(&mut benches) {
-            list.push(pays_from(bench.phase(&loads, false)?.elapsed, nodes));
+            list.push(pays_from(bench.phase(&loads, false)?.elapsed, &loads));
         }
         let [line, high] = [0, 1].map(|which| samples[which].last().copied().unwrap_or(0.0));
         samples[2].push(high - line);
@@ -152,11 +160,13 @@ fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Resu
     named(["d = 1", "d > 1", HIGHER], samples, Some(HIGHER))
 }
 
-pub(super) fn pays_from(elapsed: u64, nodes: u32) -> f64 {
-    elapsed as f64 / 1e9 / (TASKS as f64 / f64::from(nodes) * TASK_SECONDS)
+/// A phase's time (nanoseconds) over the time of the ideal load.
+pub(super) fn pays_from(elapsed: u64, loads: &[u64]) -> f64 {
+    let ideal = loads.iter().sum::<u64>() as f64 / loads.len() as f64;
+    elapsed as f64 / 1e9 / (ideal * TASK_SECONDS)
 }
 
-/// 4,000 tasks, even but for one more that has arrived on some node.
+/// As many tasks on each node as 4,000 allow, and one more that has arrived on some node.
 pub(super) fn with_one_more(nodes: u32, seed: u64) -> Vec<u64> {
     let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
     loads[(seed % u64::from(nodes)) as usize] += 1;
@@ -168,7 +178,8 @@ fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> 
     let mut bench = equal(line, "switched")?;
     let mut samples = Vec::new();
     for case in 0..u64::from(cases) {
-        samples.push(pays_from(bench.phase(&with_one_more(nodes, seed + case), false)?.elapsed, nodes));
+        let loads = with_one_more(nodes, seed + case);
+        samples.push(pays_from(bench.phase(&loads, false)?.elapsed, &loads));
     }
     named(["d = 1"], [samples], None)
 }

@@ -202,9 +202,9 @@ fn compared(launcher: &Launcher, balancer: &str, topology: &str, loads: &[Vec<u6
 
 /// Tables 6 and 7, figures 4 and 5: the time of phases.
 fn phases(launcher: &Arc<Launcher>) -> Vec<Job> {
-    type Shown = fn(f64, u32) -> f64;
+    type Shown = fn(f64, &[u64]) -> f64;
     type Loads = fn(u32, u64) -> Vec<u64>;
-    let (imbalance, ms): (Shown, Shown) = (|ms, nodes| psts::pays_from((ms * 1e6) as u64, nodes), |ms, _| ms);
+    let (imbalance, ms): (Shown, Shown) = (|ms, loads| psts::pays_from((ms * 1e6) as u64, loads), |ms, _| ms);
     let (scattered, arrived): (Loads, Loads) = (psts::scattered, psts::with_one_more);
     let mut jobs = Vec::new();
     for (nodes, line, high) in psts::GRIDS.into_iter().filter(|(nodes, ..)| *nodes <= 16) {
@@ -219,7 +219,7 @@ fn phases(launcher: &Arc<Launcher>) -> Vec<Job> {
             jobs.push(Job::new(item, curve.clone(), nodes.into(), [5, 20], move |seed, cases| {
                 let loads: Vec<Vec<u64>> = (0..u64::from(cases)).map(|case| loads(nodes, seed + case)).collect();
                 let records = compared(&launcher, "psts", grid, &loads, 7)?;
-                let samples: Vec<f64> = records.iter().map(|record| shown(record.ms_median, nodes)).collect();
+                let samples: Vec<f64> = records.iter().zip(&loads).map(|(record, loads)| shown(record.ms_median, loads)).collect();
                 Ok(vec![mean(curve.clone(), &samples)?])
             }));
         }
