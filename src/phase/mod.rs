@@ -136,7 +136,8 @@ const MOST_BARRIERS: u32 = 8;
 /// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
 ///
 /// # Errors
-/// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
+/// [`Error::Lost`] if tasks were lost, doubled or changed; on all ranks alike [`Error::Usage`] if the balancer finds no way within the ranks' capacities, after
+/// which the world can be used again; otherwise as [`World::run`].
 pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
     Ok(balanced(world, overlay, setting, false)?.0)
 }
@@ -152,13 +153,25 @@ pub fn run_and_keep(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>)
 fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: bool) -> Result<(Option<Outcome>, Vec<WorkQueue>)> {
     // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
     let barrier = !world.is_simulated();
-    let results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier, keep))?;
+    let results = node::run(world, overlay, |node| {
+        let setting = setting.clone();
+        async move { refused_apart(balance(node, setting.clone(), barrier, keep).await, &setting) }
+    })?;
     let (mut outcome, mut kept) = (None, Vec::new());
-    for (_, (of_all, queue)) in results {
+    for (_, result) in results {
+        let (of_all, queue) = result.map_err(Error::Usage)?;
         outcome = outcome.or(of_all);
         kept.extend(queue.map(|queue| *queue));
     }
     Ok((outcome.map(|outcome| *outcome), kept))
+}
+
+/// Takes apart that there is no way within the ranks' capacities, which all nodes find alike before anything has moved: it ends the phase, not the job.
+fn refused_apart<T>(result: Result<T>, setting: &Setting) -> Result<Result<T, String>> {
+    match result {
+        Err(Error::Usage(why)) if setting.shares.capacity().is_some() => Ok(Err(why)),
+        other => other.map(Ok),
+    }
 }
 
 /// One node's part; the outcome is node 0's. In simulation there may be a million of these, so what is waited for before and after the phase

@@ -49,6 +49,10 @@ pub fn trials() -> Vec<Trial> {
     }
     trials.push(launch::trial(Turn::Alone, "RUST_LOG=trace logs launch, phase and each message with rank and node", logs));
     trials.push(launch::trial(Turn::Alone, "an input that is rewritten in place ends the job", rewritten));
+    for ranks in [1, 3, 5] {
+        let name = format!("a balancer without a way within the capacity is left out of a comparison, on {ranks} ranks");
+        trials.push(launch::trial(Turn::Alone, name, move || left_out(ranks)));
+    }
     trials
 }
 
@@ -146,6 +150,34 @@ fn once() -> Result<(), Failed> {
     judged(&outcome, outcome.expect(0, LIMIT, &[("measured, in", 1)]).map(|()| outcome.stdout == expected))?;
     if fs::read_to_string(&ran)?.lines().count() <= 80 {
         return Err("the sample was not executed".into());
+    }
+    Ok(())
+}
+
+/// On three ranks `refine` and `kk` find no order of moves within 16 bytes a rank, and `greedy` does. On five there is room enough, and on one nothing moves.
+fn left_out(ranks: u32) -> Result<(), Failed> {
+    const TASKS: [[u32; 3]; 7] = [[0, 6, 5], [1, 5, 3], [1, 1, 2], [2, 8, 4], [1, 1, 3], [1, 1, 8], [2, 9, 5]];
+    let place = Place::new()?;
+    let row = |[rank, work, bytes]: [u32; 3]| format!("{},{work},{bytes}\n", rank % ranks);
+    let tasks = place.write("tasks.csv", &format!("rank,work,bytes\n{}", TASKS.map(row).concat()))?;
+    let tasks = tasks.to_string_lossy();
+    let capacity = if ranks == 1 { "30" } else { "16" };
+    let line =
+        ["compare", "--tasks", &tasks, "--balancer", "greedy,refine,kk", "--capacity", capacity, "--repeat", "6", "--output", "json"];
+    let outcome = launch::under_mpirun(Path::new(env!("CARGO_BIN_EXE_equipoise")), &line, ranks, LIMIT, None)?;
+    let all = ["greedy", "refine", "kk"];
+    let (run, refused): (&[&str], &[&str]) = if ranks == 3 { (&all[..1], &all[1..]) } else { (&all, &[]) };
+    outcome.expect(0, LIMIT, &[])?;
+    let records = all.map(|name| outcome.stdout.matches(&format!("{{\"balancer\":\"{name}\",")).count());
+    let remarks =
+        all.map(|name| outcome.stderr.matches(&format!(".csv: {name}: capacity: it fits afterwards, not on the way: rank ")).count());
+    let expected = all.map(|name| (usize::from(run.contains(&name)), usize::from(refused.contains(&name))));
+    judged(&outcome, Ok(records == expected.map(|one| one.0) && remarks == expected.map(|one| one.1)))?;
+    if ranks == 3 {
+        // If all are, it is an error.
+        let line = [&line[..4], &["refine,kk"], &line[5..]].concat();
+        let outcome = launch::under_mpirun(Path::new(env!("CARGO_BIN_EXE_equipoise")), &line, ranks, LIMIT, None)?;
+        judged(&outcome, outcome.expect(2, LIMIT, &[("capacity: it fits afterwards, not on the way: rank ", 1)]).map(|()| true))?;
     }
     Ok(())
 }

@@ -204,6 +204,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         if !world.is_first() {
             return Ok(());
         }
+        for (case, left_out) in results.iter().flat_map(|case| case.left_out.iter().map(move |one| (case, one))) {
+            terminal::remark(&format!("left out with {}: {}: {}", case.loads, left_out.balancer, left_out.why));
+        }
         match Interruption::of(world, reached.0, reached.1).filter(|_| results.is_empty()) {
             Some(interruption) => terminal::interrupted(arguments.output, &interruption, "phases"),
             None => show(arguments.output, &results, &launch::environment(world), files),

@@ -80,8 +80,16 @@ pub struct Case {
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub loads: Rc<LoadSource>,
-    /// One for each contender, in their order.
+    /// One for each contender that is not left out, in their order.
     pub records: Vec<CompareRecord>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A contender that found no way to balance the tasks within the ranks' capacities.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    pub balancer: String,
+    pub why: String,
 }
 
 /// One balancer on one case. Serialised, it is a line of `compare --output json`.
@@ -241,6 +249,8 @@ struct Combination<'a> {
     samples: Vec<Sample>,
     first: Option<Outcome>,
     trace: Option<Trace>,
+    /// Why it can't run, if it found no way within the ranks' capacities; it is not run again.
+    refused: Option<String>,
 }
 
 /// Ticks of one phase: all, information, decision and exchange.
@@ -256,7 +266,7 @@ pub(super) fn sample(outcome: &Outcome) -> Sample {
 /// was measured until then.
 ///
 /// # Errors
-/// As [`phase::run`].
+/// As [`phase::run`]; that there is no way within the ranks' capacities is an error only if no contender finds one.
 pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CaseResult>> {
     let site = Site::of(world, spec.seed)?;
     // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
@@ -277,7 +287,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             let overlay = &combination.contender.overlay;
             Rc::make_mut(&mut combination.setting).trace =
                 is_traced.then(|| MOST_PASSAGES / combinations / overlay.topology.nodes() as usize);
-            let Some(outcome) = unless_interrupted(world, |world| phase::run(world, overlay, &combination.setting))? else { break 'rounds };
+            let Some(outcome) = unless_interrupted(world, |world| combination.run(world))? else { break 'rounds };
             done += 1;
             let Some(mut outcome) = outcome else { continue };
             if is_traced {
@@ -289,6 +299,12 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         }
     }
     progress(done, phases, "");
+    for combinations in &cases {
+        let refused = combinations.iter().map(|combination| combination.refused.as_ref()).collect::<Option<Vec<_>>>();
+        if let Some(why) = refused.as_ref().and_then(|all| all.first()) {
+            return Err(Error::Usage((*why).clone()));
+        }
+    }
     if !world.is_first() {
         return Ok(Vec::new());
     }
@@ -308,9 +324,16 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             };
             Ok(CompareRecord { crossover: record.crossover_of_this(), ..record })
         };
-        let is_measured = |(_, combination): &(usize, Combination)| interrupted.is_none() || !combination.samples.is_empty();
+        let refusal = |Combination { contender, refused, .. }: &Combination| {
+            let balancer = contender.balancer.name.clone();
+            refused.clone().map(|why| LeftOut { balancer, why })
+        };
+        let left_out = combinations.iter().filter_map(refusal).collect();
+        let is_measured = |(_, combination): &(usize, Combination)| {
+            combination.refused.is_none() && (interrupted.is_none() || !combination.samples.is_empty())
+        };
         let records = combinations.into_iter().enumerate().filter(is_measured).map(record).collect::<Result<_>>()?;
-        Ok(CaseResult { loads, records })
+        Ok(CaseResult { loads, records, left_out })
     };
     let results = spec.cases.iter().zip(cases).map(result).collect::<Result<Vec<_>>>()?;
     Ok(results.into_iter().filter(|result| interrupted.is_none() || !result.records.is_empty()).collect())
@@ -335,7 +358,21 @@ impl<'a> Combination<'a> {
             weighted: case.tasks.unit() == LoadUnit::Work,
             trace: None,
         });
-        Combination { contender, case, tasks, setting, samples: Vec::new(), first: None, trace: None }
+        Combination { contender, case, tasks, setting, samples: Vec::new(), first: None, trace: None, refused: None }
+    }
+
+    /// Runs a phase. The outcome is node 0's; a balancer that finds no way within the capacities, which all ranks learn alike, is left out from then on.
+    fn run(&mut self, world: &mut World) -> Result<Option<Outcome>> {
+        if self.refused.is_some() {
+            return Ok(None);
+        }
+        match phase::run(world, &self.contender.overlay, &self.setting) {
+            Err(Error::Usage(why)) if self.setting.shares.capacity().is_some() => {
+                self.refused = Some(why);
+                Ok(None)
+            }
+            other => other,
+        }
     }
 
     /// Predicted time of the phase on the network for predictions; `None` without one, and where this process does not have all tasks.

@@ -26,7 +26,7 @@ pub fn compare(out: &mut dyn Write, environment: &Environment, results: &[CaseRe
     let Some((balancers, first)) = results.first().and_then(|result| Some((&result.records, result.records.first()?))) else {
         return Ok(());
     };
-    let sections = results.iter().filter_map(|CaseResult { loads, records }| {
+    let sections = results.iter().filter_map(|CaseResult { loads, records, .. }| {
         let title = table::title(&loads.to_string(), records.first()?);
         Some(section(&title, records))
     });

@@ -299,7 +299,7 @@ pub(super) fn title(loads: &str, record: &CompareRecord) -> String {
     format!("{loads}, tasks {}", payload(record.payload, record.weighing.payload_is_mean))
 }
 
-fn heading(CaseResult { loads, records }: &CaseResult) -> String {
+fn heading(CaseResult { loads, records, .. }: &CaseResult) -> String {
     let Some(record) = records.first() else { return String::new() };
     let payload = payload(record.payload, record.weighing.payload_is_mean);
     let weighing = &record.weighing;

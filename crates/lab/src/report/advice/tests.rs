@@ -16,7 +16,7 @@ pub(crate) fn case(loads: &str, records: impl Into<Vec<CompareRecord>>) -> CaseR
     let loads = Rc::new(LoadSource::Tasks(TaskSource::Table { path: loads.into(), unit: None }));
     let numbered = records.into().into_iter().enumerate();
     let records = numbered.map(|(contender, record)| CompareRecord { loads: loads.clone(), contender, ..record }).collect();
-    CaseResult { loads, records }
+    CaseResult { loads, records, left_out: Vec::new() }
 }
 
 /// The sentence on one case.
