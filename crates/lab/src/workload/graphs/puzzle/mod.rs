@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "takes some seconds, in release"]
+    #[ignore = "takes a quarter of a minute (scripts/test --all)"]
     fn korfs_instances_have_their_optima() {
         for (optimum, _, start) in instances() {
             assert_eq!(walking::fewest_moves(&start), optimum, "{start:?}");
