@@ -33,7 +33,7 @@ impl Place {
 }
 
 /// Waits for a file, and takes the process's number from it.
-fn number_in(file: &Path) -> Pid {
+pub fn number_in(file: &Path) -> Pid {
     let waiting = Instant::now();
     loop {
         let number = std::fs::read_to_string(file).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());

@@ -1,6 +1,13 @@
 //! `equipoise reproduce`: points that repeat, verdicts, and what it refuses.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
 use assert_cmd::Command;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use crate::programs::number_in;
 
 fn reproduce(arguments: &str) -> (i32, String, String) {
     let arguments = arguments.split(' ').filter(|word| !word.is_empty());
@@ -143,6 +150,31 @@ fn ranks_that_cannot_be_started_are_said() {
         Command::cargo_bin("equipoise").unwrap().env("OMPI_COMM_WORLD_RANK", "0").args(["reproduce", "wu", "--on-ranks"]).output();
     let errors = String::from_utf8(under_another.unwrap().stderr).unwrap();
     assert!(errors.contains("--on-ranks: it starts ranks by itself; type it without a launcher"), "{errors}");
+}
+
+/// Also if only this program gets the signal.
+#[test]
+fn a_launch_is_ended_before_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mpirun, pid) = (folder.path().join("mpirun"), folder.path().join("pid"));
+    let script = format!(
+        "#!/bin/sh\ncase $* in\n--version) echo mpirun ;;\n*'balance --balancer direct'*) echo '{{}}' ;;\n*) echo $$ >'{}'; exec sleep 1000 ;;\nesac\n",
+        pid.display()
+    );
+    std::fs::write(&mpirun, script).unwrap();
+    std::fs::set_permissions(&mpirun, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = std::process::Command::new("env");
+        // Tests that run in the background inherit that SIGINT is ignored.
+        command.arg("--default-signal=INT").arg(assert_cmd::cargo::cargo_bin("equipoise"));
+        command.args("reproduce psts --figure 4 --cases 2 --on-ranks --output quiet".split(' ')).env("MPIRUN", &mpirun);
+        let mut program = command.stderr(Stdio::null()).spawn().unwrap();
+        let launched = number_in(&pid);
+        kill_process(Pid::from_child(&program), signal).unwrap();
+        assert_eq!(program.wait().unwrap().signal(), Some(signal.as_raw()));
+        assert!(test_kill_process(launched).is_err(), "{signal:?}");
+        std::fs::remove_file(&pid).unwrap();
+    }
 }
 
 #[test]

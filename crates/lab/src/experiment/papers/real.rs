@@ -3,17 +3,14 @@
 //! These points are measured one after the other, when all simulated ones are there, so that nothing else takes the cores. No claim is judged by them:
 //! times of real ranks don't repeat, and few machines have a core for each of 16.
 
+mod launcher;
+
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure};
 use super::super::wu1997::{MEANS, excess};
@@ -23,116 +20,14 @@ use super::{Item, Job, Paper, Value, psts};
 use crate::workload::LoadPattern;
 use equipoise::error::{Error, Result};
 
+pub use launcher::Launcher;
+
 /// How the curve of a figure is named that is measured on real ranks: by its own name and this.
 pub const ON_RANKS: &str = ", on real ranks";
-
-/// A launch that takes longer is ended.
-const LIMIT: Duration = Duration::from_secs(300);
-/// Between two looks at whether it has ended.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Bytes of a second on a link and of a rank's computation: w Tcp = z Tcm, so slow that what messages and computing take in addition is little.
 const RATE: u32 = 200_000;
 const BYTES: usize = 400_000;
-
-/// Starts this program on real ranks.
-#[derive(Debug)]
-pub struct Launcher {
-    mpirun: PathBuf,
-    program: PathBuf,
-    /// Whether it has Open MPI's options.
-    is_open_mpi: bool,
-}
-
-impl Launcher {
-    /// The launcher of this name, which starts `program`.
-    ///
-    /// # Errors
-    /// Wrong usage if it cannot be started.
-    pub fn find(mpirun: &Path, program: &Path) -> Result<Launcher> {
-        let version = Command::new(mpirun).arg("--version").stdin(Stdio::null()).output();
-        let version = version.map_err(|why| Error::input("on-ranks", format!(": {} cannot be started: {why}", mpirun.display())))?;
-        let text = String::from_utf8_lossy(&version.stdout).into_owned();
-        let is_open_mpi = ["Open MPI", "OpenRTE", "PRRTE"].iter().any(|name| text.contains(name));
-        Ok(Launcher { mpirun: mpirun.into(), program: program.into(), is_open_mpi })
-    }
-
-    /// Balances four tasks on two ranks: whether it works at all is to be known before hours of simulation.
-    ///
-    /// # Errors
-    /// Wrong usage if that fails, with what the launcher says.
-    pub fn try_out(&self) -> Result<()> {
-        let arguments = ["balance", "--balancer", "direct", "--loads", "3,1"].map(OsString::from);
-        match self.records::<serde_json::Value>(2, &arguments) {
-            Ok(records) if !records.is_empty() => Ok(()),
-            Ok(_) => Err(Error::input("on-ranks", format!(": {} started 2 ranks, which printed nothing", self.mpirun.display()))),
-            Err(why) => Err(Error::input("on-ranks", format!(": {} cannot start ranks: {why}", self.mpirun.display()))),
-        }
-    }
-
-    /// The records that this program writes on a number of ranks, a line each.
-    ///
-    /// # Errors
-    /// If it fails, says something else, or takes too long.
-    fn records<T: DeserializeOwned>(&self, ranks: u32, arguments: &[OsString]) -> Result<Vec<T>> {
-        let mut command = Command::new(&self.mpirun);
-        if self.is_open_mpi {
-            // Otherwise it wants a core for each rank, and is not started by root.
-            command.arg("--oversubscribe");
-            for family in ["OMPI", "PRTE"] {
-                command.env(format!("{family}_ALLOW_RUN_AS_ROOT"), "1").env(format!("{family}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
-            }
-        }
-        command.arg("-n").arg(ranks.to_string()).arg(&self.program).args(arguments).args(["--output", "json"]);
-        let failed = |why: String| Error::Failed(format!("on {ranks} real ranks: {why}"));
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|why| failed(format!("{} cannot be started: {why}", self.mpirun.display())))?;
-        let (out, errors) = (read(child.stdout.take()), read(child.stderr.take()));
-        let status = ended(&mut child).map_err(|why| failed(why.to_string()))?;
-        let text = |thread: thread::JoinHandle<Vec<u8>>| String::from_utf8_lossy(&thread.join().unwrap_or_default()).into_owned();
-        let (out, errors) = (text(out), text(errors));
-        let last = || errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_string();
-        match status {
-            None => return Err(failed(format!("it was ended after {} s", LIMIT.as_secs()))),
-            Some(status) if !status.success() => return Err(failed(format!("{status}: {}", last()))),
-            Some(_) => {}
-        }
-        let records = out.lines().map(serde_json::from_str).collect::<Result<Vec<T>, _>>();
-        records.map_err(|why| failed(format!("its records cannot be read: {why}")))
-    }
-}
-
-/// All that comes through a pipe, read while the child runs.
-fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // What was read until an error is all that there is.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        bytes
-    })
-}
-
-/// Waits for a child; `None` if it had to be ended.
-fn ended(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
-    let until = Instant::now() + LIMIT;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() > until {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(LOOK);
-    }
-}
 
 /// A line of `compare`.
 #[derive(Deserialize)]
@@ -326,6 +221,7 @@ fn divided(launcher: &Launcher, ranks: u32) -> Result<Divisions> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::super::{Effort, Measuring, measure};
     use super::*;
