@@ -169,7 +169,7 @@ pub(super) fn pays_from(elapsed: u64, loads: &[u64]) -> f64 {
     elapsed as f64 / 1e9 / (ideal * TASK_SECONDS)
 }
 
-/// As many tasks on each node as 4,000 allow, and one more that has arrived on some node.
+/// Loads that are even, of 4,000 tasks at most, but for one more that has arrived on some node.
 pub(super) fn with_one_more(nodes: u32, seed: u64) -> Vec<u64> {
     let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
     loads[(seed % u64::from(nodes)) as usize] += 1;

@@ -153,7 +153,7 @@ impl Ending {
         self.signal.load(Ordering::Relaxed) as i32
     }
 
-    /// What is done while signals are only noted. Afterwards one that has come ends this program.
+    /// Result of some work, during which signals are only noted. Afterwards one that has come ends this program.
     fn passed_on<T>(&self, work: impl FnOnce(&Ending) -> io::Result<T>) -> io::Result<T> {
         self.at_once.store(false, Ordering::Relaxed);
         let done = work(self);
