@@ -32,6 +32,9 @@ pub enum Error {
     /// A choice does not fit its use: the topology it is to run on, or the kind of tasks it is to schedule.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
+    /// A balancer finds no way within the ranks' capacities. All ranks find this alike, before anything has moved.
+    #[error("capacity: {0}")]
+    NoRoom(String),
     /// A rank died, as a carrier that survives it reports.
     #[error("rank {rank} is lost")]
     RankLost {
@@ -139,7 +142,7 @@ impl Error {
     /// Exit status: 2 for wrong usage, 3 for no progress, 4 for an interruption, 1 for everything else.
     pub fn exit_status(&self) -> i32 {
         match self {
-            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => 2,
+            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) | Error::NoRoom(_) => 2,
             Error::Stuck { .. } => 3,
             Error::Interrupted => 4,
             _ => 1,
@@ -204,7 +207,7 @@ pub enum Travelling {
 impl From<Error> for Travelling {
     fn from(why: Error) -> Travelling {
         match why {
-            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => {
+            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) | Error::NoRoom(_) => {
                 Travelling::Usage { subject: why.subject().map(str::to_string), sentence: why.to_string() }
             }
             Error::RankLost { rank } => Travelling::RankLost { rank },

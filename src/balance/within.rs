@@ -48,7 +48,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule, capacity: &
     drop(all);
     let planned = match &*planned {
         Ok(planned) => planned,
-        Err(why) => return Err(Error::usage(format!("capacity: {why}"))),
+        Err(why) => return Err(Error::NoRoom(why.to_string())),
     };
     node.charge(planned.tasks);
     if planned.declined {

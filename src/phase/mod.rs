@@ -136,8 +136,8 @@ const MOST_BARRIERS: u32 = 8;
 /// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
 ///
 /// # Errors
-/// [`Error::Lost`] if tasks were lost, doubled or changed; on all ranks alike [`Error::Usage`] if the balancer finds no way within the ranks' capacities, after
-/// which the world can be used again; otherwise as [`World::run`].
+/// [`Error::Lost`] if tasks were lost, doubled or changed; on all ranks alike [`Error::NoRoom`], after which the world can be used
+/// again; otherwise as [`World::run`].
 pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
     Ok(balanced(world, overlay, setting, false)?.0)
 }
@@ -155,21 +155,21 @@ fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: b
     let barrier = !world.is_simulated();
     let results = node::run(world, overlay, |node| {
         let setting = setting.clone();
-        async move { refused_apart(balance(node, setting.clone(), barrier, keep).await, &setting) }
+        async move { no_room_apart(balance(node, setting, barrier, keep).await) }
     })?;
     let (mut outcome, mut kept) = (None, Vec::new());
     for (_, result) in results {
-        let (of_all, queue) = result.map_err(Error::Usage)?;
+        let (of_all, queue) = result.map_err(Error::NoRoom)?;
         outcome = outcome.or(of_all);
         kept.extend(queue.map(|queue| *queue));
     }
     Ok((outcome.map(|outcome| *outcome), kept))
 }
 
-/// Takes apart that there is no way within the ranks' capacities, which all nodes find alike before anything has moved: it ends the phase, not the job.
-fn refused_apart<T>(result: Result<T>, setting: &Setting) -> Result<Result<T, String>> {
+/// The result of a node, with [`Error::NoRoom`] taken apart: a program that returns it to its carrier would end the job, and all nodes return it.
+fn no_room_apart<T>(result: Result<T>) -> Result<Result<T, String>> {
     match result {
-        Err(Error::Usage(why)) if setting.shares.capacity().is_some() => Ok(Err(why)),
+        Err(Error::NoRoom(why)) => Ok(Err(why)),
         other => other.map(Ok),
     }
 }

@@ -253,7 +253,7 @@ struct Combination<'a> {
     first: Option<Outcome>,
     trace: Option<Trace>,
     /// Why it can't run, if it found no way within the ranks' capacities; it is not run again.
-    refused: Option<String>,
+    refused: Option<Error>,
 }
 
 /// Ticks of one phase: all, information, decision and exchange.
@@ -302,11 +302,9 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         }
     }
     progress(done, phases, "");
-    for combinations in &cases {
-        let refused = combinations.iter().map(|combination| combination.refused.as_ref()).collect::<Option<Vec<_>>>();
-        if let Some(why) = refused.as_ref().and_then(|all| all.first()) {
-            return Err(Error::Usage((*why).clone()));
-        }
+    let all_refused = |combinations: &&Vec<Combination>| combinations.iter().all(|one| one.refused.is_some());
+    if let Some(why) = cases.iter().find(all_refused).and_then(|combinations| combinations.first()?.refused.clone()) {
+        return Err(why);
     }
     if !world.is_first() {
         return Ok(Vec::new());
@@ -328,8 +326,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             Ok(CompareRecord { crossover: record.crossover_of_this(), ..record })
         };
         let refusal = |Combination { contender, refused, .. }: &Combination| {
-            let balancer = contender.balancer.name.clone();
-            refused.clone().map(|why| LeftOut { balancer, why })
+            Some(LeftOut { balancer: contender.balancer.name.clone(), why: refused.as_ref()?.to_string() })
         };
         let left_out = combinations.iter().filter_map(refusal).collect();
         let is_measured = |(_, combination): &(usize, Combination)| {
@@ -370,7 +367,7 @@ impl<'a> Combination<'a> {
             return Ok(None);
         }
         match phase::run(world, &self.contender.overlay, &self.setting) {
-            Err(Error::Usage(why)) if self.setting.shares.capacity().is_some() => {
+            Err(why @ Error::NoRoom(_)) => {
                 self.refused = Some(why);
                 Ok(None)
             }
