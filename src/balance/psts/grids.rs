@@ -145,6 +145,9 @@ mod tests {
             // The cost counts as if every node waited for the slowest one of the level before, of which a line has none.
             assert!(ours <= most && 3 * ours >= 2 * most && (ours == most || sides.len() > 1), "{sides:?}: {ours}, at most {most}");
         }
+        // The longest chains of messages of simulated phases (uniform loads of 1,000 on average) are 7, 13, 12 and 27.
+        let steps = |sides: &[u32]| predicted(&Overlay::new(Topology::Grid(Grid::of(sides)), Hosts::single(60)).unwrap(), &each);
+        assert_eq!([steps(&[60]), steps(&[10, 6]), steps(&[15, 4]), steps(&[3, 2, 2, 5])], [7, 13, 12, 26]);
     }
 
     #[test]

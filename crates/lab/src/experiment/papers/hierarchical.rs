@@ -28,7 +28,7 @@ const LONGER: &str = "distributed less hierarchical";
 /// Graphs at each point: quick, and the paper's.
 const GRAPHS: [u32; 2] = [2_000, 100_000];
 
-/// Figure 6 at loads 0.4 and 0.5, between which the response of hierarchical scheduling hardly changes: quick, and so many that it is seen to.
+/// Graphs of figure 6 at loads 0.4 and 0.5: quick, full. The hierarchical response differs so little between these loads that 100,000 graphs do not show it.
 const GRAPHS_ALIKE: [u32; 2] = [2_000, 1_000_000];
 
 /// Migrations a unit of time where each takes twice as long as the text says, as an exchange of two messages would; and graphs, which are cheap at

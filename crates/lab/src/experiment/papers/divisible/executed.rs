@@ -22,7 +22,7 @@ pub(super) const EXECUTED: &str = ", executed";
 
 /// Seconds for a byte of a processor's computation, w Tcp.
 const PER_BYTE: f64 = 200e-9;
-/// Lines of the input for each processor: enough that message headers and the rounding of shares to whole lines stay small beside the smallest share.
+/// Input lines per processor. With fewer, message headers and rounding to whole lines would be noticeable against the smallest share.
 const LINES_EACH: u32 = 900;
 /// Dimensions of the figures' executed points.
 const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=8;
@@ -40,7 +40,7 @@ struct Executed {
     parts: Vec<f64>,
 }
 
-/// Writes the input: lines of different lengths, as many as this number of processors needs.
+/// A temporary input file of lines of varying length, sized for this number of processors.
 fn input(processors: u32) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new()?;
     let mut out = BufWriter::new(&mut file);
