@@ -220,14 +220,16 @@ fn standard_input() -> Result<(), Failed> {
     let text = "some words\n".repeat(50_000);
     let input = place.write("input", &text)?;
     // As a file, and through a pipe that somebody writes slowly.
-    let outcome = divide(3, Path::new("-"), &["--kernel", "count"], Some(File::open(&input)?))?;
+    let outcome = launch::despite_crashes(|| Ok(divide(3, Path::new("-"), &["--kernel", "count"], Some(File::open(&input)?))?))?;
     judged(&outcome, outcome.expect(0, LIMIT, &[("count of standard input", 1)]).map(|()| outcome.stdout == "50000 100000 550000\n"))?;
-    let mut slow =
-        Command::new("sh").arg("-c").arg(format!("sleep 3; cat '{}'", input.display())).stdout(std::process::Stdio::piped()).spawn()?;
-    let pipe = slow.stdout.take().ok_or("no pipe")?;
-    let outcome =
-        divide(3, Path::new("-"), &["--kernel", "grep=some", "--timeout", "1"], Some(File::from(std::os::fd::OwnedFd::from(pipe))))?;
-    slow.wait()?;
+    let outcome = launch::despite_crashes(|| {
+        let script = format!("sleep 3; cat '{}'", input.display());
+        let mut slow = Command::new("sh").args(["-c", &script]).stdout(std::process::Stdio::piped()).spawn()?;
+        let pipe = File::from(std::os::fd::OwnedFd::from(slow.stdout.take().ok_or("no pipe")?));
+        let outcome = divide(3, Path::new("-"), &["--kernel", "grep=some", "--timeout", "1"], Some(pipe))?;
+        slow.wait()?;
+        Ok(outcome)
+    })?;
     judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout == "50000\n"))
 }
 

@@ -165,6 +165,11 @@ impl Outcome {
         format!("status {status:?} after {took:.1?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}")
     }
 
+    /// Returns true if a signal ended the launcher and its own trace names the function that passes standard input on.
+    fn launcher_crashed(&self) -> bool {
+        self.status.is_none() && self.stderr.contains("orte_iof_hnp_read_local_handler")
+    }
+
     /// Checks that the launch ended with this status, within this time, with each of these texts this number of times on standard error.
     pub fn expect(&self, status: i32, within: Duration, says: &[(&str, usize)]) -> Result<(), String> {
         if self.status != Some(status) {
@@ -221,6 +226,19 @@ pub fn under_mpirun(program: &Path, arguments: &[&str], ranks: u32, limit: Durat
 pub fn ends_standard_input() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| under_mpirun(Path::new("cat"), &[], 1, Duration::from_secs(20), None).is_ok_and(|cat| cat.status == Some(0)))
+}
+
+/// Launches again what the launcher broke off by a crash of its own: that of Open MPI 4 now and then has one while it passes standard input on
+/// (open-mpi/ompi, issue 7483). Three such crashes in a row are a failure.
+pub fn despite_crashes(launch: impl Fn() -> Result<Outcome, Failed>) -> Result<Outcome, Failed> {
+    for _ in 0..2 {
+        let outcome = launch()?;
+        if !outcome.launcher_crashed() {
+            return Ok(outcome);
+        }
+        eprintln!("again: mpirun itself crashed while it passed standard input on");
+    }
+    launch()
 }
 
 /// Launches the program `equipoise`: some ranks with these arguments, some with those.
