@@ -1,9 +1,13 @@
 //! Errors, and the exit status of each kind.
 
+mod lost;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+pub use lost::{LostTasks, UnexpectedAnswer};
 
 use crate::names;
 use crate::registry::Unsuitable;
@@ -71,8 +75,8 @@ pub enum Error {
         why: String,
     },
     /// Tasks were lost, doubled or changed on the way.
-    #[error("{0}")]
-    Lost(String),
+    #[error(transparent)]
+    Lost(Box<LostTasks>),
     /// MPI reported an error.
     #[error("MPI: {call} failed: {why}")]
     Mpi {
@@ -122,7 +126,12 @@ impl Error {
         Error::Input(InvalidInput { subject: subject.into(), rest: names::one_line(rest.into()), source: None })
     }
 
-    /// The same where the system refused a file: `rest` ends before the colon.
+    /// A result that is incomplete or wrong, as one sentence.
+    pub fn wrong_result(sentence: impl Into<String>) -> Error {
+        LostTasks::WrongResult(names::one_line(sentence.into())).into()
+    }
+
+    /// The same as [`Error::input`] where the system refused a file: `rest` ends before the colon.
     pub fn unreadable(subject: &'static str, rest: impl Into<String>, why: std::io::Error) -> Error {
         let rest = names::one_line(format!("{}: {why}", rest.into()));
         Error::Input(InvalidInput { subject: subject.into(), rest, source: Some(Arc::new(why)) })
@@ -192,7 +201,7 @@ pub enum Travelling {
         why: String,
     },
     /// As [`Error::Lost`].
-    Lost(String),
+    Lost(Box<LostTasks>),
     /// As [`Error::Mpi`].
     Mpi {
         /// Name of the function of MPI.
@@ -202,6 +211,12 @@ pub enum Travelling {
     },
     /// As [`Error::Failed`].
     Failed(String),
+}
+
+impl From<LostTasks> for Error {
+    fn from(why: LostTasks) -> Error {
+        Error::Lost(Box::new(why))
+    }
 }
 
 impl From<Error> for Travelling {
@@ -291,7 +306,7 @@ mod tests {
             Error::Interrupted,
             Error::Garbled { from: 1, what: text(), why: text() },
             Error::GarbledByRank { rank: RankId::new(1), what: text(), why: text() },
-            Error::Lost(text()),
+            LostTasks::AnswerOfGraph { graph: 7 }.into(),
             Error::Mpi { call: text(), why: text() },
             Error::Failed(text()),
         ] {

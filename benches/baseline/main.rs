@@ -219,7 +219,10 @@ impl Bench {
         let mut all = [0u64; 4];
         self.comm.all_reduce_into(&[found.tasks, found.ids, found.squares, found.wrong], &mut all, SystemOperation::sum());
         if all != self.expected {
-            return Err(Error::Lost(format!("{name}: {:?} became {all:?} (tasks, sums of ids and squares, words changed)", self.expected)));
+            return Err(Error::wrong_result(format!(
+                "{name}: {:?} became {all:?} (tasks, sums of ids and squares, words changed)",
+                self.expected
+            )));
         }
         let share = self.expected[0] / u64::from(self.ranks);
         // Some methods leave a rank one task more or less.

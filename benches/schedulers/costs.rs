@@ -122,7 +122,7 @@ fn once(world: &mut World, movers: &[Contender; 2], run: Run) -> Result<Option<f
         executed(node, computation.clone(), mover.scheduler.clone(), run.levels, Options::default())
     })?;
     match results.into_iter().find_map(|(_, result)| result) {
-        Some((0, _)) => Err(Error::Lost("no task was executed".into())),
+        Some((0, _)) => Err(Error::wrong_result("no task was executed")),
         Some((tasks, seconds)) => Ok(Some(seconds * 1e6 / tasks as f64)),
         None => Ok(None),
     }

@@ -78,7 +78,7 @@ fn once(world: &mut World, contender: &Contender, computation: &Arc<Empty>, leve
         executed(node, computation.clone(), contender.scheduler.clone(), levels, Options::default())
     })?;
     match results.into_iter().find_map(|(_, result)| result) {
-        Some((tasks, _)) if tasks != expected => Err(Error::Lost(format!("{tasks} of {expected} tasks were executed"))),
+        Some((tasks, _)) if tasks != expected => Err(Error::wrong_result(format!("{tasks} of {expected} tasks were executed"))),
         Some((tasks, seconds)) => Ok(Some(tasks as f64 / seconds / 1e6)),
         None => Ok(None),
     }

@@ -217,7 +217,7 @@ fn scheduled(world: &mut World, contender: &Contender, workload: &Prepared, know
             apart(&node).await?;
             let outcome = workload.execute(node.clone(), scheduler, options).await?;
             if !outcome.nodes.is_empty() && known.is_some() && outcome.answer != known {
-                return Err(Error::Lost(format!("the answer is {:?}, not {known:?}", outcome.answer)));
+                return Err(Error::wrong_result(format!("the answer is {:?}, not {known:?}", outcome.answer)));
             }
             let rate = if outcome.nodes.is_empty() { 0.0 } else { 1e9 / outcome.makespan as f64 };
             // Reduced over all ranks in an epoch of its own, like the barrier.

@@ -73,9 +73,9 @@ fn agreement(world: &mut World) -> Result<()> {
         let agreed = group.agree(&node, Ok(node.me())).await?;
         ensure!(agreed == node.me(), "a success came back as {agreed}");
         let half = node.nodes() / 2;
-        let mine = if node.me() >= half { Err(Error::Lost(format!("node {} says no", node.me()))) } else { Ok(()) };
+        let mine = if node.me() >= half { Err(Error::wrong_result(format!("node {} says no", node.me()))) } else { Ok(()) };
         let heard = group.agree(&node, mine).await;
-        ensure!(heard == Err(Error::Lost(format!("node {half} says no"))), "heard {heard:?}");
+        ensure!(heard == Err(Error::wrong_result(format!("node {half} says no"))), "heard {heard:?}");
         Ok(())
     })
 }

@@ -191,7 +191,7 @@ async fn killed(node: Node) -> Result<()> {
 
 async fn failing(node: Node) -> Result<()> {
     if node.me() == 2 {
-        return Err(Error::Lost("this task is broken".into()));
+        return Err(Error::wrong_result("this task is broken"));
     }
     wait_for(&node, 2).await
 }

@@ -235,7 +235,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut how = Measuring { kept: kept.as_ref(), ..Measuring::new(arguments.effort(), arguments.seed) };
     how.threads = arguments.threads.map_or(how.threads, usize::from);
     let launcher = arguments.launcher()?;
-    let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "points");
+    let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "cases");
     let wanted = |job: &Job| items.is_empty() || items.contains(&job.item);
     let mut parts: Vec<Part> = Vec::new();
     for (paper, study) in studies {
@@ -258,16 +258,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             launcher.try_out()?;
         }
     }
-    let number: usize = parts.iter().map(|part| how.left(part.paper, &part.jobs)).sum();
+    // Cases on real ranks take longer than simulated ones by far: each kind has its own count, by which the time left is estimated.
+    let cases = |alone| parts.iter().filter(|part| part.alone == alone).map(|part| how.left(part.paper, &part.jobs)).sum::<u64>();
+    let (simulated, on_ranks) = (cases(false), cases(true));
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
-    let mut before = 0;
+    let (mut before, mut was_alone) = (0, false);
     for Part { paper, jobs, claims, alone } in parts {
         let how = Measuring { threads: if alone { 1 } else { how.threads }, ..how };
         let left = how.left(paper, &jobs);
-        progress.at(before as u64, number as u64, paper.name());
-        let measured = papers::measure(paper, &jobs, &how, |done| {
-            progress.at((before + done) as u64, number as u64, paper.name());
-        })?;
+        let number = if alone { on_ranks } else { simulated };
+        if alone && !was_alone {
+            (before, was_alone) = (0, true);
+        }
+        progress.at(before, number, paper.name());
+        let measured = papers::measure(paper, &jobs, &how, |done| progress.at(before + done, number, paper.name()))?;
         before += left;
         judged.extend(papers::judge(paper, &claims, &measured, &records)?);
         points.extend(measured.0);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::NodeRuntime;
 use super::graphs::Graphs;
-use crate::error::{Error, Result};
+use crate::error::{LostTasks, Result};
 use crate::node::{self, Recorder, Tag, Ticks, tags};
 use crate::schedule::accounting::{NodeReport, RunResult};
 use crate::schedule::computation::Computation;
@@ -20,13 +20,14 @@ const ENTRY: usize = 40;
 const PIECE: usize = 1 << 20;
 
 impl<C: Computation> NodeRuntime<C> {
-    /// Description of work left over at the end, if there is any.
-    fn leftover(&self) -> Option<String> {
+    /// Work left over at the end, if there is any.
+    fn leftover(&self) -> Option<LostTasks> {
+        let node = self.node.me();
         if self.is_passive() {
-            return self.joins.any_parent().map(|name| format!("task {name}, whose children were never all answered"));
+            return self.joins.any_parent().map(|name| LostTasks::Unanswered { node, task: name.to_string() });
         }
         let (ready, running, (unplaced, migrating)) = (self.tasks.ready(), self.running(), self.tasks.waiting());
-        Some(format!("{ready} tasks ready, {running} running, {unplaced} unplaced and {migrating} under way"))
+        Some(LostTasks::LeftOver { node, ready, running, unplaced, migrating })
     }
 
     fn report(&mut self, now: Ticks, messages: &Recorder) -> NodeReport {
@@ -64,7 +65,7 @@ impl<C: Computation> NodeRuntime<C> {
         let now = self.node.now();
         self.statistics.rests(self.node.now());
         if let Some(left) = self.leftover() {
-            return Err(Error::Lost(format!("all seemed done, but on node {} there is left: {left}", self.node.me())));
+            return Err(left.into());
         }
         let mut own = self.report(now, messages);
         let trace = std::mem::take(&mut own.trace);

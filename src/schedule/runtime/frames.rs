@@ -1,6 +1,7 @@
 //! Join frames: the parents that wait at a node, each with the answers of its children so far.
 
 use super::task::TaskHeader;
+use crate::error::{LostTasks, Result, UnexpectedAnswer};
 use crate::node::Ticks;
 use crate::schedule::accounting::Name;
 use crate::schedule::computation::Computation;
@@ -62,15 +63,15 @@ impl<C: Computation> JoinFrames<C> {
     ///
     /// # Errors
     /// If there is no such child, or it was answered before.
-    pub fn answer(&mut self, number: u64, index: u32, chain: Ticks, answer: C::Answer) -> Result<Option<Resumed<C>>, String> {
-        let wrong = |what| format!("the answer of child {index} of frame {number} came, {what}");
+    pub fn answer(&mut self, number: u64, index: u32, chain: Ticks, answer: C::Answer) -> Result<Option<Resumed<C>>> {
+        let wrong = |mistake| LostTasks::AnswerOfChild { frame: number, index, mistake };
         let place = self.places.get_mut(number as u32 as usize).filter(|(used, _)| u64::from(*used) == number >> 32);
-        let nobody = || wrong("but nobody waits for it");
+        let nobody = || wrong(UnexpectedAnswer::NobodyWaits);
         let (used, waiting) = place.ok_or_else(nobody)?;
         let frame = waiting.as_mut().ok_or_else(nobody)?;
-        let child = frame.answers.get_mut(index as usize).ok_or_else(|| wrong("but there is no such child"))?;
+        let child = frame.answers.get_mut(index as usize).ok_or_else(|| wrong(UnexpectedAnswer::NoSuchChild))?;
         if child.replace(answer).is_some() {
-            return Err(wrong("for the second time"));
+            return Err(wrong(UnexpectedAnswer::SecondTime).into());
         }
         frame.chain = frame.chain.max(chain);
         frame.missing -= 1;
@@ -135,15 +136,15 @@ mod tests {
         let first = frames.open(ItemId(1), header, Then::Combine, 2);
         let other = frames.open(ItemId(2), header, Then::Combine, 1);
         assert!(frames.answer(first, 1, 5, 11).unwrap().is_none());
-        assert!(frames.answer(first, 1, 5, 11).is_err_and(|why| why.ends_with("for the second time")));
-        assert!(frames.answer(first, 2, 5, 11).is_err_and(|why| why.ends_with("no such child")));
+        assert!(frames.answer(first, 1, 5, 11).is_err_and(|why| why.to_string().ends_with("for the second time")));
+        assert!(frames.answer(first, 2, 5, 11).is_err_and(|why| why.to_string().ends_with("no such child")));
         let resumed = frames.answer(first, 0, 9, 10).unwrap().unwrap();
         assert_eq!((resumed.parent, resumed.header.chain, resumed.answers), (ItemId(1), 9, vec![10, 11]));
         // Its place is used again, under another number.
         let next = frames.open(ItemId(3), header, Then::Combine, 1);
         assert!(next != first && next as u32 == first as u32);
         for gone in [first, 99] {
-            assert!(frames.answer(gone, 0, 0, 1).is_err_and(|why| why.ends_with("nobody waits for it")));
+            assert!(frames.answer(gone, 0, 0, 1).is_err_and(|why| why.to_string().ends_with("nobody waits for it")));
         }
         assert_eq!((frames.any_parent(), frames.peak), (Some(name), 2));
         assert!(frames.answer(next, 0, 0, 1).unwrap().is_some() && frames.answer(other, 0, 0, 1).unwrap().is_some());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, LostTasks, Result};
 use crate::node::{Ticks, TimerId};
 use crate::schedule::accounting::Graph;
 use crate::schedule::computation::{Computation, Source};
@@ -73,7 +73,7 @@ impl<C: Computation> Graphs<C> {
 
 /// Error for an answer that belongs to no graph.
 pub(super) fn unknown(graph: u64) -> Error {
-    Error::Lost(format!("the answer of graph {graph} came, but nobody waits for it"))
+    LostTasks::AnswerOfGraph { graph }.into()
 }
 
 #[cfg(test)]

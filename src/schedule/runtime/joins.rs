@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::frames::{JoinFrames, Resumed, Then};
 use super::task::{Answered, Home, TaskHeader};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Ticks;
 use crate::schedule::accounting::Name;
 use crate::schedule::computation::{Computation, Yield};
@@ -89,7 +89,7 @@ impl<C: Computation> Joins<C> {
     /// # Errors
     /// If no parent waits for this answer.
     pub fn answer(&mut self, child: Child, chain: Ticks, answer: C::Answer) -> Result<Option<Resumed<C>>> {
-        self.frames.answer(child.frame, child.index, chain, answer).map_err(Error::Lost)
+        self.frames.answer(child.frame, child.index, chain, answer)
     }
 
     /// Resumes a parent. Returns the tasks that it spawns, if any; otherwise its answer is to be delivered.

@@ -117,14 +117,14 @@ fn all_agree_on_the_first_failure() {
     on_every_size(
         |node| async move {
             let fine = node.everyone().agree(&node, Ok(node.me())).await;
-            let failing = if node.me() % 7 == node.nodes() % 7 { Err(Error::Lost(word(node.me()))) } else { Ok(node.me()) };
+            let failing = if node.me() % 7 == node.nodes() % 7 { Err(Error::wrong_result(word(node.me()))) } else { Ok(node.me()) };
             Ok((fine, node.everyone().agree(&node, failing).await))
         },
         |nodes, results| {
             let first = (0..nodes).find(|node| node % 7 == nodes % 7);
             for (node, (fine, agreed)) in (0..).zip(results) {
                 assert_eq!(fine, Ok(node));
-                assert_eq!(agreed, first.map_or(Ok(node), |first| Err(Error::Lost(word(first)))), "{nodes} nodes");
+                assert_eq!(agreed, first.map_or(Ok(node), |first| Err(Error::wrong_result(word(first)))), "{nodes} nodes");
             }
         },
     );

@@ -136,11 +136,11 @@ fn an_error_of_one_program_ends_the_run_at_once() {
         if node.me() == 2 {
             node.charge(10);
             node.try_event().await;
-            return Err(Error::Lost("node 2 lost a task".into()));
+            return Err(Error::wrong_result("node 2 lost a task"));
         }
         node.receive::<()>(2, DATA).await
     });
-    assert_eq!(outcome, Err(Error::Lost("node 2 lost a task".into())));
+    assert_eq!(outcome, Err(Error::wrong_result("node 2 lost a task")));
 }
 
 #[test]

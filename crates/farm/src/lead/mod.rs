@@ -18,6 +18,7 @@ mod sharing;
 
 use std::collections::HashMap;
 
+use equipoise::error::LostTasks;
 use equipoise::schedule::selfsched::rules::{Chunks, Measured, Rule};
 use equipoise::topology::RankId;
 use equipoise::{Error, Result};
@@ -327,7 +328,7 @@ impl Lead {
                 out.attempts = out.attempts.max(outcome.attempt);
                 (out.line, out.text.clone())
             }
-            None => return Err(Error::Lost(format!("task {seq} ended twice, or was never dealt"))),
+            None => return Err(LostTasks::NotRunning { task: seq }.into()),
         };
         if outcome.state != State::Left {
             self.event(|_| event(&outcome, from, line, &text));
@@ -341,7 +342,7 @@ impl Lead {
             return Ok(());
         }
         if !self.recorded.insert(seq) {
-            return Err(Error::Lost(format!("task {seq} has two final records")));
+            return Err(LostTasks::RecordedTwice { task: seq }.into());
         }
         self.sharing.ended(seq)?;
         self.counts.count(outcome.state);
@@ -438,12 +439,7 @@ impl Lead {
         }
         let finals = counts.done + counts.failed + counts.skipped;
         if finals + counts.left != counts.read || self.recorded.len() != finals {
-            return Err(Error::Lost(format!(
-                "of {} tasks {} have a final record and {} are left: some were lost",
-                counts.read,
-                self.recorded.len(),
-                counts.left
-            )));
+            return Err(LostTasks::Unrecorded { tasks: counts.read, recorded: self.recorded.len(), left: counts.left }.into());
         }
         Ok(counts.exit_status(self.hosts.has_failed()))
     }

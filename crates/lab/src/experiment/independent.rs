@@ -102,7 +102,7 @@ fn run_at(world: &mut World, spec: &IndependentSpec, speeds: &Speeds, mut progre
                 let checked = match (&first, outcome) {
                     (Some(first), Some(mut outcome)) => {
                         let products = std::mem::take(&mut outcome.products);
-                        let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
+                        let lost = |why: String| Error::wrong_result(format!("{} under {}: {why}", spec.workload.name, contender.name));
                         let measured = Measured::checked(outcome, first).map_err(lost);
                         measured.and_then(|measured| {
                             if round >= unmeasured {

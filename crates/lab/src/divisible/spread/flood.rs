@@ -247,7 +247,7 @@ impl Arrived {
                 let (from, until) = ((at - start) as usize, ((range.end - start) as usize).min(content.len()));
                 (from < until).then(|| content.slice(from..until))
             });
-            let slice = slice.ok_or_else(|| Error::Lost(format!("byte {at} of the input never came")))?;
+            let slice = slice.ok_or_else(|| Error::wrong_result(format!("byte {at} of the input never came")))?;
             at += slice.len() as u64;
             take(slice);
         }

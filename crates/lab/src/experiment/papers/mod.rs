@@ -21,7 +21,7 @@ mod wu;
 use std::fmt::{self, Display, Formatter};
 use std::num::NonZero;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use serde::{Serialize, Serializer};
@@ -364,9 +364,10 @@ impl Measuring<'_> {
         format!("{}/{}/{}/{}/seed {}/{} cases", paper.name(), job.item, job.name, job.x, self.seed, job.cases(self.effort))
     }
 
-    /// Number of jobs that are not finished.
-    pub fn left(&self, paper: Paper, jobs: &[Job]) -> usize {
-        jobs.iter().filter(|job| self.kept.is_none_or(|kept| !kept.has(&self.name(paper, job)))).count()
+    /// Number of random cases of the jobs that are not finished. A job has one at least.
+    pub fn left(&self, paper: Paper, jobs: &[Job]) -> u64 {
+        let is_left = |job: &&Job| self.kept.is_none_or(|kept| !kept.has(&self.name(paper, job)));
+        jobs.iter().filter(is_left).map(|job| u64::from(job.cases(self.effort))).sum()
     }
 
     /// Values that a job measures, or has measured before.
@@ -381,14 +382,14 @@ impl Measuring<'_> {
     }
 }
 
-/// Measures jobs on several threads; `progress` is told the number of jobs done, in whatever order they end, without those that were finished before. The
-/// points are in the order of the jobs, and do not depend on the number of threads.
+/// Measures jobs on several threads; `progress` is told the number of random cases done, in whatever order their jobs end, without those that were finished
+/// before. The points are in the order of the jobs, and do not depend on the number of threads.
 ///
 /// # Errors
 /// If a simulation fails, or a finished point cannot be kept; points that are being measured then are finished, and no others begun.
-pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl Fn(usize) + Sync) -> Result<Points> {
+pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl Fn(u64) + Sync) -> Result<Points> {
     let values: Mutex<Vec<(usize, Result<Vec<Value>>)>> = Mutex::new(Vec::new());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..how.threads.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
@@ -401,7 +402,8 @@ pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl F
                     if let Ok(mut values) = values.lock() {
                         values.push((at, measured));
                         if is_new {
-                            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                            let cases = u64::from(job.cases(how.effort));
+                            progress(done.fetch_add(cases, Ordering::Relaxed) + cases);
                         }
                     }
                 }

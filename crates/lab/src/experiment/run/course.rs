@@ -123,7 +123,7 @@ impl Course {
         is_measured: bool,
     ) -> Result<()> {
         let known = workload.known().or(plain.map(|(answer, _)| answer));
-        let lost = |what: String| Error::Lost(format!("{} under {}: {what}", spec.workload.name, contender.scheduler.name));
+        let lost = |what: String| Error::wrong_result(format!("{} under {}: {what}", spec.workload.name, contender.scheduler.name));
         let known_within = known.map(|known| (known, workload.tolerance()));
         sound(&outcome, known_within, plain.map(|(answer, _)| answer), spec.workload.entry.facts.answer == "tasks").map_err(lost)?;
         if !is_measured {

@@ -402,7 +402,7 @@ impl SpreadSetting {
             let own = self.answer(ending.as_ref(), input.as_deref());
             let checked = match (&own, answer) {
                 (Ok(Some(other)), Some(answer)) if !self.computation.writes() && other != answer => {
-                    Err(Error::Lost(format!("{name}: its answer is another one than that of the division")))
+                    Err(Error::wrong_result(format!("{name}: its answer is another one than that of the division")))
                 }
                 _ => Ok(()),
             };

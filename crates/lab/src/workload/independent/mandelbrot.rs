@@ -98,7 +98,11 @@ impl Picture {
         let whole = products.len() == self.height as usize
             && products.iter().enumerate().all(|(row, (task, product))| *task == row && product.len() == 4 * self.width as usize);
         if !whole {
-            return Err(Error::Lost(format!("{} rows of the picture came back, or parts of some; it has {}", products.len(), self.height)));
+            return Err(Error::wrong_result(format!(
+                "{} rows of the picture came back, or parts of some; it has {}",
+                products.len(),
+                self.height
+            )));
         }
         let Some(file) = file else { return Ok(()) };
         let failed = |why: std::io::Error| Error::Failed(format!("workload mandelbrot: picture={}: {why}", names::shown(file)));

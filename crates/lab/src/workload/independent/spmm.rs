@@ -89,7 +89,7 @@ fn accept(products: &[(usize, Bytes)]) -> Result<()> {
         let sum = if rest.len() % 12 == 8 { rest.get_u64_le() } else { u64::MAX };
         let entries = std::iter::from_fn(|| (rest.remaining() >= 12).then(|| (rest.get_u32_le(), f64::from_bits(rest.get_u64_le()))));
         if checksum(*row, entries) != sum {
-            return Err(Error::Lost(format!("row {row} of the product came back damaged")));
+            return Err(Error::wrong_result(format!("row {row} of the product came back damaged")));
         }
     }
     Ok(())
