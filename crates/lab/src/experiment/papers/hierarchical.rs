@@ -31,6 +31,12 @@ const GRAPHS: [u32; 2] = [2_000, 100_000];
 /// Graphs of figure 6 at loads 0.4 and 0.5: quick, full. The hierarchical response differs so little between these loads that 100,000 graphs do not show it.
 const GRAPHS_ALIKE: [u32; 2] = [2_000, 1_000_000];
 
+/// Last part of the names of helper curves for figure 10 at load 0.5, their places and graphs: the figure ends at 12 children of the root, where the
+/// hierarchical response still falls, and a claim asks on how many the responses are shortest.
+const BEYOND: &str = ", load 0.5, beyond the figure";
+const BEYOND_CHILDREN: [u32; 4] = [15, 18, 21, 24];
+const BEYOND_GRAPHS: [u32; 2] = [2_000, 200_000];
+
 /// Migrations a unit of time where each takes twice as long as the text says, as an exchange of two messages would; and graphs, which are cheap at
 /// the low loads of these points.
 const SLOWER_RATE: u32 = 10;
@@ -54,6 +60,12 @@ pub(super) fn study() -> Study {
         let graphs = if figure == 6 && x < 0.6 { GRAPHS_ALIKE } else { GRAPHS };
         jobs.push(Job::new(Item::Figure(figure), name.clone(), x, graphs, move |seed, graphs| {
             responses(&STRATEGIES, &GraphStream { dimension: DIMENSION, levels, children, utilisation, rate, graphs }, &name, seed)
+        }));
+    }
+    for children in BEYOND_CHILDREN {
+        jobs.push(Job::new(Item::Figure(10), BEYOND, children.into(), BEYOND_GRAPHS, move |seed, graphs| {
+            let stream = GraphStream { dimension: DIMENSION, levels: 1, children, utilisation: 0.5, rate: 20, graphs };
+            responses(&STRATEGIES[..2], &stream, BEYOND, seed)
         }));
     }
     for (children, utilisation) in [2, 3, 4].into_iter().flat_map(|children| [0.4, 0.5].map(|utilisation| (children, utilisation))) {
@@ -155,7 +167,7 @@ fn responses(strategies: &[(&str, &str)], all: &GraphStream, name: &str, seed: u
     }
     let curves = strategies.iter().map(|(_, curve)| *curve).chain([LONGER]);
     let value = |(curve, samples): (&str, &Vec<f64>)| {
-        Some(Value::new(format!("{curve}{name}"), of_batches(samples, &draws)?).helper_if(curve == LONGER))
+        Some(Value::new(format!("{curve}{name}"), of_batches(samples, &draws)?).helper_if(curve == LONGER || name == BEYOND))
     };
     let values: Option<Vec<Value>> = curves.zip(&samples).map(value).collect();
     values.ok_or_else(|| Error::Failed("no graph was answered".into()))

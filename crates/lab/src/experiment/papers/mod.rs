@@ -270,7 +270,7 @@ impl Value {
         Value { printed: printed.map(judged), ..Value::new(curve, Mean::exact(value)) }
     }
 
-    /// The same; a helper only serves to judge a claim: it has another unit than the figure, which does not draw it.
+    /// The same; a helper only serves to judge a claim, and the figure does not draw it: it has another unit, or other cases.
     fn helper_if(self, is_helper: bool) -> Value {
         Value { is_helper, ..self }
     }
