@@ -218,12 +218,14 @@ impl Arguments {
         if let Some(rank) = self.host_rank {
             settle::check_rank("host-rank", RankId::new(rank), world.ranks())?;
         }
+        let placement = self.world.placement.one()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.topology_on(&world.network()));
             match scheduler.objection(&topology) {
                 Some(objection) => objections.push((scheduler.name.clone(), objection)),
-                None => contenders.push(SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
+                None => contenders
+                    .push(SchedulerContender::new(scheduler, Overlay::placed(topology, world.hosts(), placement, self.world.seed)?)?),
             }
         }
         match objections.first() {

@@ -54,7 +54,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "incremental",
     title: "incremental collective scheduling: a balancer redistributes the ready tasks again and again",
     source: "Shu and Wu 1996; Wu 1997, section 1",
-    options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted (or one of \
+    options: "balancer=cwa (any but rcb and sfc, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted (or one of \
               those that tell when to balance, menon for instance, its options with + between), period=2 (units of the workload's time, of periodic and those), margin=1 (of predicted: how many times its cost a phase must gain)",
     examples: &[
         "incremental",
@@ -97,8 +97,14 @@ impl Trigger {
 }
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
-    let balancer = options.value("balancer")?.unwrap_or("cwa").replace('+', ",");
-    let balancer = registry::find(&balancer).map_err(|why| options.nested(why))?;
+    let text: String = options.value("balancer")?.unwrap_or("cwa").into();
+    if text.ends_with("+refine") {
+        return Err(options.wrong("balancer", &text, "a balancer without +refine"));
+    }
+    let balancer: balance::Chosen = registry::find(&text.replace('+', ",")).map_err(|why| options.nested(why))?;
+    if balancer.needs_places() {
+        return Err(options.wrong("balancer", &text, "a balancer that needs no places of tasks"));
+    }
     let trigger = trigger(options)?;
     let period = Units::read(options, "period")?.unwrap_or(Units(2.0));
     if period.0 <= 0.0 {
@@ -165,6 +171,14 @@ mod tests {
         );
         assert_eq!(wrong("incremental:period=0"), "scheduler incremental: period is a number of time units above 0, not '0'");
         assert!(wrong("incremental:balancer=cwb").starts_with("scheduler incremental: balancer 'cwb' is unknown; known are "));
+        assert_eq!(
+            wrong("incremental:balancer=cwa+refine"),
+            "scheduler incremental: balancer is a balancer without +refine, not 'cwa+refine'"
+        );
+        for balancer in ["rcb", "sfc:curve=hilbert"] {
+            let refused = format!("scheduler incremental: balancer is a balancer that needs no places of tasks, not '{balancer}'");
+            assert_eq!(wrong(&format!("incremental:balancer={balancer}")), refused);
+        }
         assert_eq!(wrong("incremental:cwa"), "scheduler incremental has no option 'cwa'; it has balancer, trigger, period, margin");
     }
 

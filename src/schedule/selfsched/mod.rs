@@ -33,7 +33,7 @@ pub const ENTRY: Entry = Entry {
     options: "rule=gss|static|cyclic|single|ss|fixed|fsc|mfsc|fac2|tss|tfss|fiss|tap|wf|awf|awf-b|awf-c|awf-d|awf-e|af, chunk=8 (of fixed), \
               overhead=1 (of fsc: of an assignment, as a part of the deviation of a task's time), stages=3 (of fiss), variation=.. (of tap: deviation over \
               mean of a task's time; otherwise as measured), rounding=up|down (or ceil|floor; quotients), \
-              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time), \
+              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise the ranks' speeds), outstanding=8 (requests of a rank at a time), \
               clusters=none|hosts (a coordinator per host)",
     examples: &[
         "selfsched",

@@ -64,7 +64,7 @@ fn waiting_node(shared: &Shared, state: &State, number: NodeId) -> String {
         Waits::Unknown => "for something outside its port".into(),
         Waits::Event(interest) => format!("for {interest}"),
         Waits::Room => format!("for room in its outbox ({} bytes are under way)", state.outbox[number as usize]),
-        Waits::Turn => "for its next look at the network".into(),
+        Waits::Turn => "for its next poll of the network".into(),
     };
     let since = format_ticks(state.now.saturating_sub(node.since));
     let inbox = match node.inbox.len() {

@@ -125,7 +125,7 @@ fn looks_at_the_network_alone_are_no_progress() {
         while node.try_event().await.is_none() {}
         Ok(())
     }));
-    assert!(report.contains("node 1 on rank 1 waits for its next look at the network, since 0ns"), "{report}");
+    assert!(report.contains("node 1 on rank 1 waits for its next poll of the network, since 0ns"), "{report}");
 }
 
 #[test]

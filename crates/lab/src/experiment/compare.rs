@@ -1,30 +1,28 @@
 //! Balancers side by side, on the same tasks.
 
-mod measured;
+mod record;
 
 use std::rc::Rc;
 
-use serde::Serialize;
-
-use super::crossover::{Crossover, PhaseCost};
 use super::interruption::{Interruption, unless_interrupted};
 use super::judged::{Judged, OPTIMUM_UP_TO};
 use super::load_source::LoadSource;
 use super::prediction;
 use super::ranking;
-use super::site::{Imbalances, LoadMap, Site};
+use super::site::Site;
 use super::tasks::Tasks;
-use super::weighing::{LoadUnit, Weighing};
+use super::weighing::LoadUnit;
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
-use equipoise::load::{ColumnRatio, Crossings, Occupancy, Powers};
+use equipoise::load::Powers;
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, PlacementRule};
 use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
-pub(super) use measured::MeasuredPhase;
-use measured::unmeasured;
+pub use record::CompareRecord;
+pub(super) use record::MeasuredPhase;
+use record::unmeasured;
 
 /// Contenders, cases and number of rounds of a comparison.
 pub struct CompareSpec {
@@ -93,153 +91,6 @@ pub struct CaseResult {
 pub struct LeftOut {
     pub balancer: String,
     pub why: String,
-}
-
-/// One balancer on one case. Serialised, it is a line of `compare --output json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct CompareRecord {
-    pub balancer: String,
-    /// The rule by which its nodes are placed on ranks, where several are compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub placement: Option<&'static str>,
-    pub topology: String,
-    /// Whether every node has a rank of its own.
-    pub native: bool,
-    #[serde(flatten)]
-    pub site: Site,
-    pub nodes: u32,
-    pub loads: Rc<LoadSource>,
-    /// Bytes that a task carries.
-    pub payload: u64,
-    /// Number of tasks.
-    pub tasks: u64,
-    #[serde(flatten)]
-    pub weighing: Weighing,
-    /// Number of measured rounds; one in simulation, where every round gives the same result.
-    pub repeat: u32,
-    /// max/mean load over ranks.
-    pub imbalance_before: f64,
-    pub imbalance_after: f64,
-    /// Imbalance by all definitions.
-    pub imbalance: Imbalances,
-    /// Tasks that left their node, or with weights their work units.
-    pub moved: u64,
-    /// Minimum of `moved` with which the quotas are met exactly.
-    pub least: u64,
-    pub task_hops: u128,
-    /// Minimum task-hops with which every node reaches its quota; `None` with weights, and above 4,096 nodes.
-    pub optimum_task_hops: Option<u128>,
-    /// Task-hops (with weights: work-hops) over their minimum; `None` if that is unknown, or no bound because not all quotas were met.
-    pub hops_ratio: Option<f64>,
-    /// Whether every node ended at its reachable quota.
-    pub exact: bool,
-    /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
-    pub declined: bool,
-    /// Collective operations that the phase used; omitted by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub collectives: Option<&'static str>,
-    /// Longest chain of dependent messages.
-    pub steps: u32,
-    /// Messages between ranks, and their bytes.
-    pub messages: u64,
-    pub bytes: u64,
-    /// Bytes that crossed from host to host.
-    pub host_bytes: u64,
-    /// Milliseconds of the slowest node: median over the rounds, and its confidence interval; `None` after one round on real ranks.
-    pub ms_median: f64,
-    pub ms_ci95: Option<[f64; 2]>,
-    /// Coverage of the interval: less than 0.95 for few rounds; 1 in simulation, where nothing varies.
-    pub ms_coverage: f64,
-    /// Milliseconds of every round. The rounds of all records of a comparison are the same ones; of one that was interrupted some records may have
-    /// one more.
-    pub ms_rounds: Vec<f64>,
-    /// Parts of the slowest node's time: medians over the rounds.
-    pub ms_information: f64,
-    pub ms_decision: f64,
-    pub ms_exchange: f64,
-    /// Task length, on a rank of average power, from which the phase pays with the cores that the ranks have; `None` if it never does.
-    pub break_even_us: Option<f64>,
-    /// Longest time of a rank that has a core of its own, in unit tasks on a rank of average power.
-    pub finish_before: f64,
-    pub finish_after: f64,
-    /// Time until all ranks are done with the cores that they have, in the same unit; longer than `finish` where ranks share cores.
-    pub makespan_before: f64,
-    pub makespan_after: f64,
-    /// Lower bound on max/mean over ranks for any assignment of these tasks: all work over all power, the largest task on the fastest rank,
-    /// and pinned work in place.
-    pub imbalance_bound: f64,
-    /// Excess of the imbalance after the phase over that bound, relative to the bound.
-    pub above_bound: f64,
-    /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crossings: Option<Crossings>,
-    /// Largest load of each weight over its rank's fair share, where tasks have several weights.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Vec<ColumnRatio>>,
-    /// Bytes of tasks on each rank, where ranks have a capacity.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Occupancy>,
-    /// Number of steps for which the loads last, if it was given; the phase's time is spread over them.
-    #[serde(skip)]
-    pub lasting: Option<u64>,
-    /// Seconds of a unit of work, if they were given; see [`unit_seconds`](CompareRecord::unit_seconds).
-    #[serde(skip)]
-    pub task_seconds: Option<f64>,
-    /// Imbalance from which the phase pays; omitted if the duration of tasks is unknown.
-    #[serde(flatten)]
-    pub crossover: Option<Crossover>,
-    /// Milliseconds predicted by simulating the phase on a measured network; omitted by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ms_predicted: Option<f64>,
-    /// Set if the comparison ended early: the record covers the rounds until then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interrupted: Option<Interruption>,
-    /// Place among the balancers that were compared.
-    #[serde(skip)]
-    pub contender: usize,
-    /// Place in the list of the simplest balancers, which decides between equally good ones.
-    #[serde(skip)]
-    pub simplicity: usize,
-    /// Loads for the pictures; not in JSON.
-    #[serde(skip)]
-    pub map: LoadMap,
-    #[serde(skip)]
-    pub trace: Option<Trace>,
-}
-
-impl CompareRecord {
-    /// Notes the collective operations of the phase: MPI's if the world offered them, on a native overlay.
-    pub fn note_collectives(&mut self, native: bool) {
-        self.collectives = Some(if native && self.native { "native" } else { "own" });
-    }
-
-    /// Milliseconds of gathering information, deciding and exchanging tasks.
-    pub fn parts(&self) -> [f64; 3] {
-        [self.ms_information, self.ms_decision, self.ms_exchange]
-    }
-
-    /// The imbalance from which the phase pays, where the duration of a unit of work is known.
-    fn crossover_of_this(&self) -> Option<Crossover> {
-        let unit = self.unit_seconds()?;
-        if self.imbalance_before > 1.0 && self.imbalance_after >= self.imbalance_before {
-            // A phase without improvement never pays.
-            return None;
-        }
-        let units = self.map.before.iter().map(|load| *load as f64).sum::<f64>();
-        Crossover::of(&PhaseCost {
-            phase: self.ms_median / 1e3,
-            without_exchange: (self.ms_information + self.ms_decision) / 1e3,
-            mean_step: units * unit / f64::from(self.site.ranks),
-            steps: self.lasting.unwrap_or(1),
-            after: self.imbalance_after,
-            ranks: self.site.ranks,
-        })
-    }
-
-    /// The confidence interval of the median time, where it was measured; simulated times repeat exactly.
-    pub fn interval(&self) -> Option<[f64; 2]> {
-        self.ms_ci95.filter(|_| self.site.network.is_none())
-    }
 }
 
 /// One contender on one case, and its measurements.

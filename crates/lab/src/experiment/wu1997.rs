@@ -99,6 +99,38 @@ pub const SERIES: [Series; 14] = {
     ]
 };
 
+/// A value to compare with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    pub value: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Half a unit of its last printed digit.
+    pub rounding: f64,
+}
+
+impl Series {
+    /// The value to compare with at one of the [`MEANS`]; `None` at another mean load.
+    pub fn expected(&self, mean_load: u64) -> Option<Expected> {
+        MEANS.iter().position(|mean| *mean == mean_load).map(|index| self.at(index))
+    }
+
+    fn at(&self, index: usize) -> Expected {
+        let value = self.expected[index];
+        let error = match self.error {
+            Spread::Share => (value * (1.0 - value) / 1000.0).sqrt(),
+            Spread::Absolute(error) => error,
+            Spread::Relative(error) => error * value,
+        };
+        let rounding = match value {
+            0.0 => 0.0,
+            _ if value < 0.2 && self.quantity == WuQuantity::Cost => 0.0005,
+            _ => 0.005,
+        };
+        Expected { value, error, rounding }
+    }
+}
+
 /// One point of a figure, measured and expected.
 #[derive(Clone, Debug, Serialize)]
 pub struct WuPoint {
@@ -139,25 +171,13 @@ fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases
         Error::Failed(format!("{} on {}: of {cases} cases with mean {mean_load} none can be compared", series.balancer, series.topology))
     };
     let estimate = statistics::mean(&samples).ok_or_else(few)?;
-    let expected = series.expected[index];
-    let theirs = match series.error {
-        Spread::Share => (expected * (1.0 - expected) / 1000.0).sqrt(),
-        Spread::Absolute(error) => error,
-        Spread::Relative(error) => error * expected,
-    };
+    let Expected { value: expected, error: theirs, rounding } = series.at(index);
     let n = samples.len() as f64;
     let variance = samples.iter().map(|sample| (sample - estimate.value).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     // A share that happens to be 0 or 1 among a few says nothing about its error; the expected one does.
     let variance = if series.quantity == WuQuantity::Balanced { expected * (1.0 - expected) } else { variance };
     let student = StudentsT::new(0.0, 1.0, (n - 1.0).max(1.0)).map_err(|why| Error::Failed(why.to_string()))?;
     let quantile = student.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0 / points.max(1) as f64);
-    let rounding = if expected == 0.0 {
-        0.0
-    } else if expected < 0.2 && series.quantity == WuQuantity::Cost {
-        0.0005
-    } else {
-        0.005
-    };
     let tolerance = quantile * (theirs.powi(2) + variance / n).sqrt() + rounding;
     Ok(WuPoint {
         figure: series.figure,

@@ -271,7 +271,7 @@ fn nothing_pays(results: &[CaseResult], ranks: &str) -> String {
         return match is_compared {
             true => format!("Tasks must move on these {on_these}, and no balancer makes room: {}.", beyond(fullest)),
             false => {
-                format!("No balancer was compared on these {on_these}: {}, see which one mends it with `--balancer`.", beyond(fullest))
+                format!("No balancer was compared on these {on_these}: {}, see which one reduces it with `--balancer`.", beyond(fullest))
             }
         };
     }
@@ -280,7 +280,7 @@ fn nothing_pays(results: &[CaseResult], ranks: &str) -> String {
     let (figure, most) = ratios.map_or(("imbalance", most), |most| ("largest ratio of all weights", most));
     if !is_compared {
         return format!(
-            "No balancer was compared: the {figure} on these {on_these} is {}, see which one mends it with `--balancer`.",
+            "No balancer was compared: the {figure} on these {on_these} is {}, see which one reduces it with `--balancer`.",
             ratio(most)
         );
     }

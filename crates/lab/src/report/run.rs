@@ -149,7 +149,7 @@ pub(super) fn shared_cores(site: &Site) -> Option<String> {
 fn answer(record: &RunRecord) -> String {
     let judged = match record.known {
         // An approximation, within what was asked for.
-        Some(known) if known != record.answer => format!(", as near as it should be to {known}"),
+        Some(known) if known != record.answer => format!(", within the tolerance of the known {known}"),
         Some(_) => ", as it should be".into(),
         None => String::new(),
     };
@@ -176,7 +176,7 @@ fn against_the_bound(record: &RunRecord) -> String {
     let gain = match typical.gain {
         None => "nothing could be gained".into(),
         Some(gain) if gain < 0.0 => "slower than one worker alone".into(),
-        Some(gain) => format!("{} of the possible gain was had", percent(gain)),
+        Some(gain) => format!("{} of the possible gain", percent(gain)),
     };
     let tasks = match record.largest {
         // They can be split.

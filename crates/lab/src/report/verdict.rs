@@ -46,7 +46,7 @@ fn recommendation(records: &[RunRecord]) -> String {
                 best.scheduler
             ),
             _ => format!(
-                "No scheduler can be told to be faster than one worker on these {ranks}{seed}: {whom} {alone}, {} {took}{tied}.",
+                "No scheduler is shown to be faster than one worker on these {ranks}{seed}: {whom} {alone}, {} {took}{tied}.",
                 best.scheduler
             ),
         };
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             sentence(&[repeated("static", 4.0, 9), repeated("steal", 1.5, 9)].map(plain)),
-            "No scheduler can be told to be faster than one worker on these 2 ranks: a plain program takes 1.50 s, steal 1.50 s."
+            "No scheduler is shown to be faster than one worker on these 2 ranks: a plain program takes 1.50 s, steal 1.50 s."
         );
         assert!(
             sentence(&[simulated(record("steal", 2.0))])

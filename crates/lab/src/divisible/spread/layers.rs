@@ -86,6 +86,9 @@ impl Layers {
     pub fn of(form: LayeredForm, topology: &Topology, ranks: u32, origin: NodeId) -> Result<Layers, String> {
         match (form, topology) {
             (LayeredForm::Hypercube, Topology::Hypercube(cube)) => {
+                if cube.nodes() != ranks && ranks.is_power_of_two() {
+                    return Err(format!("{topology} has {} nodes, and there are {ranks} ranks; it needs a rank for each", cube.nodes()));
+                }
                 if cube.nodes() != ranks {
                     return Err(format!("it needs a power of two of ranks, one for each node of the hypercube; there are {ranks}"));
                 }
@@ -473,6 +476,7 @@ mod tests {
         let cube = |spec, ranks| of(LayeredForm::Hypercube, spec, ranks);
         assert_eq!(cube("hypercube", 8), Ok(layers(3)));
         assert_eq!(cube("hypercube", 1), Ok(layers(0)));
+        assert_eq!(cube("hypercube:3", 4).unwrap_err(), "hypercube:3 has 8 nodes, and there are 4 ranks; it needs a rank for each");
         assert_eq!(cube("hypercube", 6).unwrap_err(), "it needs a power of two of ranks, one for each node of the hypercube; there are 6");
         assert_eq!(cube("mesh", 6).unwrap_err(), "it needs a hypercube, not mesh:3x2");
         assert!(cube("hypercube", 2048).unwrap_err().contains("dimension 10"));

@@ -107,12 +107,13 @@ impl Paper {
         }
     }
 
-    /// The reference value of one of its points, if there is one.
-    fn reference(self, item: Item, curve: &str, x: f64) -> Option<Reference> {
+    /// The reference value of one of its points, if there is one; its tolerance may depend on the error of the point's own mean.
+    fn reference(self, item: Item, curve: &str, x: f64, ours: &Mean) -> Option<Reference> {
         match self {
             Paper::Hierarchical => hierarchical::reference(item, curve, x),
             Paper::Sash => sash::reference(item, curve, x),
-            Paper::Divisible | Paper::Psts | Paper::Wu | Paper::Own => None,
+            Paper::Wu => wu::reference(item, curve, x, ours),
+            Paper::Divisible | Paper::Psts | Paper::Own => None,
         }
     }
 }
@@ -427,7 +428,7 @@ fn point(paper: Paper, job: &Job, value: Value) -> Point {
     let x = value.x.unwrap_or(job.x);
     let untested = || if paper == Paper::Psts { psts::printed(job.item, &value.curve, x) } else { None };
     let printed = value.printed.map(|(printed, _)| printed).or_else(untested);
-    let reference = paper.reference(job.item, &value.curve, x);
+    let reference = paper.reference(job.item, &value.curve, x, &value.mean);
     Point {
         paper,
         item: job.item,

@@ -10,9 +10,9 @@ mod examples;
 
 use std::rc::Rc;
 
-use super::super::wu1997::{Bench, MEANS, excess};
+use super::super::wu1997::{self, Bench, Expected, MEANS, excess};
 use super::evidence::{Mean, shares_differ};
-use super::{Axes, Item, Job, Study, Value};
+use super::{Axes, Item, Job, Reference, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::phase::Outcome;
@@ -57,6 +57,7 @@ pub(super) fn study() -> Study {
         ("cwa", "hypercube:2"),
         ("cwa", "hypercube:1"),
         ("mwa", "mesh:2x2"),
+        ("mwa", "mesh:2x1"),
     ] {
         let name = format!("{name} on {topology}");
         let balancer = name.split(' ').next().unwrap_or_default().to_string();
@@ -95,6 +96,33 @@ pub(super) fn study() -> Study {
         }
     }
     Study { jobs, claims: claims::all() }
+}
+
+/// Curves with reference values: figure, curve, balancer and topology of the series, and the fewest cases of a full run that count (DEM balances some
+/// three quarters of them on 4 processors and a third on 8).
+const REFERENCES: [(u32, &str, &str, &str, u64); 9] = [
+    (14, "4 processors", "dem", "hypercube:2", 600),
+    (14, "8 processors", "dem", "hypercube:3", 250),
+    (15, "dem, 8 processors", "dem", "hypercube:3", 250),
+    (15, "cwa over all cases, 8 processors", "cwa", "hypercube:3", 900),
+    (15, "cwa over all cases, 16 processors", "cwa", "hypercube:4", 900),
+    (16, "cwa, 64 processors", "cwa", "hypercube:6", 90),
+    (17, "mwa, 8 processors", "mwa", "mesh:4x2", 90),
+    (17, "mwa, 32 processors", "mwa", "mesh:8x4", 90),
+    (17, "mwa, 128 processors", "mwa", "mesh:16x8", 90),
+];
+
+/// Quantile of the normal distribution for which all 54 points together (9 curves, 6 mean loads) are within it with 95 % (Bonferroni).
+const QUANTILE: f64 = 3.31;
+
+/// The reference mean of a point. Both means have errors, so the tolerance is that of their difference.
+pub(super) fn reference(item: Item, curve: &str, mean_load: f64, ours: &Mean) -> Option<Reference> {
+    let Item::Figure(figure) = item else { return None };
+    let (.., balancer, topology, cases) = REFERENCES.into_iter().find(|known| (known.0, known.1) == (figure, curve))?;
+    let is_of_it = |series: &&wu1997::Series| (series.figure.parse(), series.balancer, series.topology) == (Ok(figure), balancer, topology);
+    let Expected { value, error, rounding } = wu1997::SERIES.iter().find(is_of_it)?.expected(mean_load as u64)?;
+    let within = QUANTILE * error.hypot(ours.error) + rounding;
+    Some(Reference { value, tolerance: within / value, cases })
 }
 
 pub(super) fn axes(item: Item) -> Axes {

@@ -253,7 +253,7 @@ fn where_tasks_have_several_weights_the_largest_ratio_counts() {
     );
     assert_eq!(
         on_one([with_ratios(record("none", 0.0, 20.0), 2.5, 2.5)]),
-        "No balancer was compared: the largest ratio of all weights on these 4 ranks is 2.50, see which one mends it with `--balancer`."
+        "No balancer was compared: the largest ratio of all weights on these 4 ranks is 2.50, see which one reduces it with `--balancer`."
     );
 }
 

@@ -411,8 +411,8 @@ fn communication() -> Vec<Claim> {
             id: "hierarchical-figure-13-falls",
             items: &[Item::Figure(13), Item::Figure(14)],
             says: "At loads 0.5 and 0.6 the response falls rapidly from rate 4 to 12, then saturates",
-            reading: "it falls by 10 % at least up to rate 12, and by less than that from 12 to 36",
-            why: "it falls by less up to rate 12, or by more than 10 % after it; why was not examined",
+            reading: "the curves of hierarchical scheduling; they fall by 10 % at least up to rate 12, and by less than that from 12 to 36",
+            why: "they fall by less up to rate 12, or by more than 10 % after it; why was not examined",
             judge: |points| {
                 let curves = [13, 14].map(|figure| points.curve(Item::Figure(figure), "hierarchical"));
                 let at = |curve: &[&Point], rate: f64| curve.iter().find(|point| point.x == rate).map(|point| point.mean);

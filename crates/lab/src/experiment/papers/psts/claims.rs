@@ -283,7 +283,7 @@ fn figures() -> Vec<Claim> {
             place: "section 5, figure 6",
             items: &[Item::Figure(6)],
             says: "Tasks of uniform and of Poisson sizes arrive over time, 4,000 in all: the speed-up by PSTS decreases as the number of nodes increases",
-            reading: "mean response times without and with PSTS; the same Poisson stream on any number of nodes, 10 units a task on average, 100 us a unit on a node of power 1, powers 1 to 10; whether a phase pays is asked at every tenth arrival",
+            reading: "ratio of mean response times without and with PSTS, its harmonic mean over the streams; the same Poisson stream on any number of nodes, 10 units a task on average, 100 us a unit on a node of power 1, powers 1 to 10; whether a phase pays is asked at every tenth arrival",
             why: "it does not at every step: from 16 nodes on, where hardly any node is overloaded, a phase gains nothing and takes its time, a little more on fewer nodes. From 2 to 8 nodes the curves are not monotone",
             judge: |points| {
                 let curves = [UNIFORM, POISSON].map(|curve| points.curve(Item::Figure(6), curve));
