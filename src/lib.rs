@@ -57,10 +57,16 @@
 //!
 //! # Features
 //!
-//! - `mpi` (on by default): real ranks.
-//! - `signals`: SIGUSR1 and SIGUSR2 as events on real ranks.
+//! - `mpi` (on by default): real ranks, linked with the MPI that is installed.
+//! - `mpi-dynamic`: real ranks over the MPI that is found when the program runs; nothing of MPI is needed to build it. For Linux on little-endian
+//!   machines of 64 bits.
+//! - `plain` (on by default): values of plain types (`bytemuck`) move as bytes, without being serialised (`WorldPlan::move_plain` in [`guest`]).
+//! - `signals`: SIGUSR1 and SIGUSR2 as events on real ranks. Without it options that ask for them are refused.
 //!
-//! A feature only adds. The library logs through the crate `log`: launch, overlay, phases, decisions and the watchdog at debug level, every
+//! A feature only adds, with one exception: `mpi` wins over `mpi-dynamic`. A program built with both is linked with the MPI that is installed and
+//! looks for no other, so `mpi-dynamic` is chosen with `default-features = false`.
+//!
+//! The library logs through the crate `log`: launch, overlay, phases, decisions and the watchdog at debug level, every
 //! message at trace level.
 
 #![deny(missing_docs)]

@@ -33,6 +33,9 @@ impl World {
     }
 
     /// Sets a callback that is called some fifty times a second while calls wait.
+    ///
+    /// # Errors
+    /// [`Status::Usage`](super::Status::Usage) on another thread than the one that opened the world.
     pub fn ask_while_waiting(&self, ask: impl FnMut() -> Result<()> + 'static) -> Result<()> {
         self.check_thread()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {

@@ -34,7 +34,10 @@ impl Plan {
         Plan { transfers }
     }
 
-    /// The loads, in work units, after the plan; or the first impossible transfer, which gives more than its sender has.
+    /// The loads, in work units, after the plan.
+    ///
+    /// # Errors
+    /// The first impossible transfer, which gives more work than its sender has then.
     pub fn apply(&self, loads: &[u64]) -> Result<Vec<u64>, Transfer> {
         let mut loads = loads.to_vec();
         for transfer in &self.transfers {

@@ -74,7 +74,7 @@ impl WorkQueue {
     }
 
     /// Work units of the largest task that may move, 0 if there is none.
-    pub fn largest_movable(&self) -> u64 {
+    pub(crate) fn largest_movable(&self) -> u64 {
         [&self.before, &self.own, &self.behind].into_iter().map(TaskBatch::largest).max().unwrap_or(0)
     }
 
@@ -114,7 +114,7 @@ impl WorkQueue {
     }
 
     /// The same, but never more than the amount. If something is missing, each movable task that is left is larger.
-    pub fn take_fitting(&mut self, amount: u64) -> TaskBatch {
+    pub(crate) fn take_fitting(&mut self, amount: u64) -> TaskBatch {
         // Tasks that lie further to the back come behind.
         let mut behind = self.behind.take_back(amount);
         let mut left = amount - behind.work();
@@ -138,19 +138,19 @@ impl WorkQueue {
     }
 
     /// Work units of the lightest task that may move.
-    pub fn lightest(&self) -> Option<u64> {
+    pub(crate) fn lightest(&self) -> Option<u64> {
         [&self.behind, &self.before, &self.own].into_iter().filter_map(TaskBatch::lightest).min()
     }
 
     /// Takes the lightest task that may move; a foreign one if there is a choice.
-    pub fn take_lightest(&mut self) -> TaskBatch {
+    pub(crate) fn take_lightest(&mut self) -> TaskBatch {
         let lots = [&mut self.behind, &mut self.before, &mut self.own];
         let lightest = lots.into_iter().filter_map(|lot| Some((lot.lightest()?, lot))).min_by_key(|(weight, _)| *weight);
         lightest.map_or_else(TaskBatch::default, |(weight, lot)| lot.take_one(weight))
     }
 
     /// Takes tasks off the front that aim before unit `cut` of the work queue, whose first task begins at unit 0; pinned tasks are not among them.
-    pub fn take_front_before(&mut self, cut: u64, aim: Aim) -> TaskBatch {
+    pub(crate) fn take_front_before(&mut self, cut: u64, aim: Aim) -> TaskBatch {
         let mut taken = TaskBatch::default();
         for lot in [&mut self.before, &mut self.own, &mut self.behind] {
             let at = taken.work();
@@ -163,7 +163,7 @@ impl WorkQueue {
     }
 
     /// Takes tasks off the back that aim at unit `cut` of the work queue or behind it; they keep their order.
-    pub fn take_back_from(&mut self, cut: u64, aim: Aim) -> TaskBatch {
+    pub(crate) fn take_back_from(&mut self, cut: u64, aim: Aim) -> TaskBatch {
         let end = self.movable();
         let mut taken = TaskBatch::default();
         for lot in [&mut self.behind, &mut self.own, &mut self.before] {
@@ -177,19 +177,19 @@ impl WorkQueue {
     }
 
     /// Work units of the last task that may move.
-    pub fn last(&self) -> Option<u64> {
+    pub(crate) fn last(&self) -> Option<u64> {
         [&self.behind, &self.own, &self.before].into_iter().find_map(|lot| Some(lot.segments().next_back()?.weight()))
     }
 
     /// Takes the last task that may move.
-    pub fn take_last(&mut self) -> TaskBatch {
+    pub(crate) fn take_last(&mut self) -> TaskBatch {
         let lots = [&mut self.behind, &mut self.own, &mut self.before];
         lots.into_iter().find(|lot| !lot.is_empty()).map_or_else(TaskBatch::default, TaskBatch::take_last)
     }
 
     /// Takes foreign tasks whose ids are in these rows (first id and number, in any order, not overlapping) until they are at least `work` units, or
     /// all of them if they are less. Prefers few tasks, and little more work than asked for.
-    pub fn take_of(&mut self, rows: &[(TaskId, u64)], work: u64) -> TaskBatch {
+    pub(crate) fn take_of(&mut self, rows: &[(TaskId, u64)], work: u64) -> TaskBatch {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         let mut lots: Vec<(u64, TaskId, u64)> = self.before.lots_in(&rows).chain(self.behind.lots_in(&rows)).collect();
@@ -215,7 +215,7 @@ impl WorkQueue {
 
     /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and receiver, in ascending order
     /// and not overlapping. What each gets keeps its order.
-    pub fn take_places(&mut self, parts: &[(u64, u64, NodeId)]) -> BTreeMap<NodeId, TaskBatch> {
+    pub(crate) fn take_places(&mut self, parts: &[(u64, u64, NodeId)]) -> BTreeMap<NodeId, TaskBatch> {
         let (mut taken, mut at) = (BTreeMap::new(), 0);
         for lot in [&mut self.before, &mut self.own, &mut self.behind] {
             let tasks = lot.len();
@@ -226,7 +226,7 @@ impl WorkQueue {
     }
 
     /// Weight and number of the tasks in each row of alike tasks that may move, in their order.
-    pub fn movable_rows(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn movable_rows(&self) -> Vec<(u64, u64)> {
         let mut rows: Vec<(u64, u64)> = Vec::new();
         let lots = [&self.before, &self.own, &self.behind];
         for segment in lots.into_iter().flat_map(TaskBatch::segments) {
@@ -239,7 +239,7 @@ impl WorkQueue {
     }
 
     /// Bytes of one task and number of tasks in each row of tasks of the same size that may move, in their order.
-    pub fn movable_bytes(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn movable_bytes(&self) -> Vec<(u64, u64)> {
         let mut rows: Vec<(u64, u64)> = Vec::new();
         let lots = [&self.before, &self.own, &self.behind];
         for segment in lots.into_iter().flat_map(TaskBatch::segments) {
@@ -274,7 +274,7 @@ impl WorkQueue {
     }
 
     /// All tasks in the same order, out of the work queue.
-    pub fn into_parcel(self) -> TaskBatch {
+    pub fn into_batch(self) -> TaskBatch {
         let mut all = self.before;
         all.append(self.own);
         all.append(self.behind);

@@ -103,6 +103,9 @@ impl Group {
     /// Combines one value of every member with a commutative and associative operation; every member gets the result.
     ///
     /// Recursive doubling: with the largest power of two below n, the members beyond it fold theirs in first and get the result last.
+    ///
+    /// # Errors
+    /// [`Error::RankLost`] if a member that this one waits for is on a lost rank; [`Error::Garbled`] if a message is not a `T`.
     pub async fn all_reduce<T>(&self, node: &Node, mine: T, combine: impl Fn(T, T) -> T) -> Result<T>
     where
         T: Serialize + DeserializeOwned,
@@ -133,6 +136,9 @@ impl Group {
     }
 
     /// The sum of one number of each member, on every member. It has to be below 2^64.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn sum(&self, node: &Node, mine: u64) -> Result<u64> {
         if native::is_offered(self, node) {
             return native::sum(self, node, mine, size_of::<u64>() as u64).await;
@@ -141,6 +147,9 @@ impl Group {
     }
 
     /// Logical or over the members: returns true on every member if `mine` is true on any.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn any(&self, node: &Node, mine: bool) -> Result<bool> {
         if native::is_offered(self, node) {
             return Ok(native::sum(self, node, mine.into(), size_of::<bool>() as u64).await? > 0);
@@ -149,6 +158,9 @@ impl Group {
     }
 
     /// The sum of the numbers of all members before this one; 0 for the first. It has to be below 2^64.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn sum_before(&self, node: &Node, mine: u64) -> Result<u64> {
         if native::is_offered(self, node) {
             return native::sum_before(self, node, mine).await;
@@ -157,6 +169,9 @@ impl Group {
     }
 
     /// The combination of the values of all members before this one, in order; `None` for the first member.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn exclusive_scan<T>(&self, node: &Node, mine: T, combine: impl Fn(&T, &T) -> T) -> Result<Option<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -184,6 +199,9 @@ impl Group {
     }
 
     /// The value of the member at place `root`, on every member. The other members' values are ignored.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] at the root if it has no value; otherwise as [`Group::all_reduce`].
     pub async fn broadcast<T>(&self, node: &Node, root: u32, value: Option<T>) -> Result<T>
     where
         T: Serialize + DeserializeOwned,
@@ -210,6 +228,9 @@ impl Group {
 
     /// Combines one value of every member with an associative operation, lower places first; the member at place 0 gets the result. A
     /// binomial tree: one message from each of the others.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn reduce<T>(&self, node: &Node, mine: T, combine: impl Fn(T, T) -> T) -> Result<Option<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -232,6 +253,9 @@ impl Group {
 
     /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: no member receives more than `log2 n`
     /// messages.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn gather<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -254,6 +278,10 @@ impl Group {
 
     /// The values of all members by place, on every member: Bruck's algorithm, `ceil(log2 n)` steps for any n. Nodes of one process share
     /// the list where there are many.
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`]; [`Error::Garbled`] also if a member sends another number of values.
+    /// [`Error::Failed`] if a value cannot be written.
     pub async fn all_gather<T>(&self, node: &Node, mine: T) -> Result<Gathered<T>>
     where
         T: Serialize + DeserializeOwned + 'static,
@@ -263,6 +291,9 @@ impl Group {
 
     /// The same over the member at place 0: all others send it their values, and it sends each of them all values. Two steps, 2 (n - 1)
     /// messages, which all pass through one member: for [a few](FEW) members.
+    ///
+    /// # Errors
+    /// As [`Group::all_gather`].
     pub async fn all_gather_over_first<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -300,6 +331,9 @@ impl Group {
     }
 
     /// Returns when every member has called it (dissemination).
+    ///
+    /// # Errors
+    /// As [`Group::all_reduce`].
     pub async fn barrier(&self, node: &Node) -> Result<()> {
         let (n, me) = (self.size(), self.place);
         let mut reach = 1;
@@ -312,6 +346,9 @@ impl Group {
     }
 
     /// The result of a step that may fail on any member: the first failing member's error on all of them, so that all stop together.
+    ///
+    /// # Errors
+    /// The error of the first member that has one; otherwise as [`Group::all_reduce`].
     pub async fn agree<T>(&self, node: &Node, mine: Result<T>) -> Result<T> {
         let failure = mine.as_ref().err().map(|why| (self.place, Travelling::from(why.clone())));
         let first = |a: Option<(u32, Travelling)>, b: Option<(u32, Travelling)>| match (a, b) {

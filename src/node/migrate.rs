@@ -120,7 +120,8 @@ impl<'a> Mover<'a> {
         work
     }
 
-    /// Sends the tasks at some places of the work queue; see [`WorkQueue::take_places`].
+    /// Sends the tasks at some places among those of the work queue that may move, counted from 0 in their order: first place, number and receiver,
+    /// in ascending order and not overlapping. What each node gets keeps its order.
     pub async fn deal_out(&mut self, parts: &[(u64, u64, NodeId)]) {
         for (dst, batch) in self.queue.take_places(parts) {
             self.node.ready_to_send().await;

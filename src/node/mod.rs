@@ -51,6 +51,10 @@ pub use tags::epochs;
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;
 
 /// Runs a program on every node of the overlay; see [`World::run`] for results and errors.
+///
+/// # Errors
+/// The first error of a node's program; [`Error::Stuck`] when no node can go on; [`Error::Interrupted`] when a request to end is overdue.
+/// On real ranks an error of a program ends the job. Wrong usage if the overlay is for another number of ranks.
 pub fn run<T, F>(world: &mut World, overlay: &Overlay, mut program: impl FnMut(Node) -> F) -> Result<Vec<(NodeId, T)>>
 where
     T: 'static,

@@ -11,6 +11,9 @@ pub struct Complete {
 
 impl Complete {
     /// The complete graph of `nodes` nodes, 1 to [`super::MAX_NODES`].
+    ///
+    /// # Errors
+    /// [`InvalidTopology::Malformed`] without nodes, [`InvalidTopology::TooManyNodes`] beyond the limit.
     pub fn new(nodes: u32) -> Result<Self, InvalidTopology> {
         check_count("complete", nodes)?;
         Ok(Complete { nodes })

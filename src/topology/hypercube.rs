@@ -19,6 +19,9 @@ pub struct Hypercube {
 
 impl Hypercube {
     /// The cube of dimension `dimension`, 0 to [`MAX_DIMENSION`]; dimension 0 is a single node.
+    ///
+    /// # Errors
+    /// [`InvalidTopology::TooManyDimensions`] beyond that limit.
     pub fn new(dimension: u32) -> Result<Self, InvalidTopology> {
         if dimension > MAX_DIMENSION {
             return Err(InvalidTopology::TooManyDimensions { spec: format!("hypercube:{dimension}") });

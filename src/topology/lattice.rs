@@ -157,6 +157,10 @@ pub struct Mesh {
 
 impl Mesh {
     /// The mesh, or with `wrap` the torus, of the given sides: 1 to 30 of them, at least 1 each, at most 2^30 nodes in all.
+    ///
+    /// # Errors
+    /// [`InvalidTopology::Malformed`] without sides or if one is zero; [`InvalidTopology::TooManyDimensions`] or
+    /// [`InvalidTopology::TooManyNodes`] beyond the limits.
     pub fn new(dims: &[u32], wrap: bool) -> Result<Self, InvalidTopology> {
         let name = match (wrap, dims.len()) {
             (false, _) => "mesh",
@@ -208,6 +212,9 @@ pub struct Grid {
 
 impl Grid {
     /// The grid of the given sides: 1 to 30 of them, at least 1 each, at most 2^30 nodes in all.
+    ///
+    /// # Errors
+    /// As [`Mesh::new`].
     pub fn new(dims: &[u32]) -> Result<Self, InvalidTopology> {
         Ok(Grid { lattice: Lattice::new("grid", dims)? })
     }

@@ -10,6 +10,9 @@ pub struct Line {
 
 impl Line {
     /// A row of `nodes` nodes, 1 to [`MAX_NODES`].
+    ///
+    /// # Errors
+    /// [`InvalidTopology::Malformed`] without nodes, [`InvalidTopology::TooManyNodes`] beyond the limit.
     pub fn new(nodes: u32) -> Result<Self, InvalidTopology> {
         check_count("line", nodes)?;
         Ok(Line { nodes })

@@ -36,8 +36,9 @@ enum Map {
 impl Placement {
     /// The identity placement of `nodes` nodes on `ranks` ranks: node i on rank i, virtual node v on rank v mod ranks.
     ///
-    /// Wrong usage: fewer nodes than ranks, more than [`MAX_VIRTUAL_PER_RANK`] virtual nodes on a rank, hosts of another number of
-    /// ranks.
+    /// # Errors
+    /// [`InvalidTopology::NoRanks`]; [`InvalidTopology::TooFewNodes`] for the ranks; [`InvalidTopology::TooManyVirtual`] with more than
+    /// [`MAX_VIRTUAL_PER_RANK`] virtual nodes on a rank; [`InvalidTopology::Placement`] if the hosts have another number of ranks.
     pub fn new(nodes: u32, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
         check_counts(nodes, ranks, &hosts)?;
         check_virtual(nodes, ranks, (nodes - ranks).div_ceil(ranks))?;
@@ -45,6 +46,9 @@ impl Placement {
     }
 
     /// The identity placement on ranks that all share one host.
+    ///
+    /// # Errors
+    /// As [`Placement::new`].
     pub fn one_host(nodes: u32, ranks: u32) -> Result<Placement, InvalidTopology> {
         Placement::new(nodes, ranks, Hosts::single(ranks))
     }
@@ -52,7 +56,8 @@ impl Placement {
     /// Any placement: `node_rank[i]` is the rank of node i. The real nodes come first, one per rank, and each must be on a rank of its own: loads
     /// and powers are given by node, and identify the real nodes by their numbers.
     ///
-    /// Wrong usage: as [`Placement::new`], two real nodes on one rank, and a rank that is not there.
+    /// # Errors
+    /// As [`Placement::new`]; [`InvalidTopology::Placement`] also for two real nodes on one rank, and for a rank that is not there.
     pub fn custom(node_rank: Vec<RankId>, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
         let nodes = u32::try_from(node_rank.len()).map_err(|_| InvalidTopology::TooManyNodes { spec: "(placement)".into() })?;
         check_counts(nodes, ranks, &hosts)?;
@@ -188,13 +193,19 @@ impl fmt::Display for Overlay {
 }
 
 impl Overlay {
-    /// The topology in identity placement on the ranks of these hosts. Fails as [`Placement::new`] does.
+    /// The topology in identity placement on the ranks of these hosts.
+    ///
+    /// # Errors
+    /// As [`Placement::new`].
     pub fn new(topology: Topology, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
         let placement = Placement::new(topology.nodes(), hosts.ranks(), hosts)?;
         Ok(Overlay { topology, placement })
     }
 
-    /// The topology in identity placement on ranks that all share one host. Fails as [`Placement::new`] does.
+    /// The topology in identity placement on ranks that all share one host.
+    ///
+    /// # Errors
+    /// As [`Placement::new`].
     pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
         Overlay::new(topology, Hosts::single(ranks))
     }

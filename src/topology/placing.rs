@@ -54,7 +54,8 @@ impl PlacementRule {
 
     /// Places a topology's nodes on the ranks of these hosts. The same on every process: it depends on its arguments only.
     ///
-    /// Wrong usage: as [`Placement::new`].
+    /// # Errors
+    /// As [`Placement::new`].
     pub fn place(self, topology: &Topology, hosts: Hosts, seed: u64) -> Result<Placement, InvalidTopology> {
         let (nodes, ranks) = (topology.nodes(), hosts.ranks());
         // It also says what is wrong.
@@ -174,6 +175,9 @@ impl FromStr for PlacementRule {
 
 impl Overlay {
     /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
+    ///
+    /// # Errors
+    /// As [`Placement::new`].
     pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
         let placement = rule.place(&topology, hosts, seed)?;
         Ok(Overlay { topology, placement })

@@ -12,6 +12,11 @@ impl Topology {
     ///
     /// Without a size it is fitted to `ranks`, see [`Topology::fitted`]. Heap-shaped trees have `ranks` nodes unless `,nodes=N` follows.
     /// The root's parent is `-` or `-1`. Whether a topology of given size suits the ranks is [`super::Placement::new`]'s to say.
+    ///
+    /// # Errors
+    /// [`InvalidTopology::Spec`] if the kind or an option is unknown, or a value is missing or no number.
+    /// [`InvalidTopology::NoRanks`] and [`InvalidTopology::TooManyNodes`] where it is fitted to no ranks, or to too many; otherwise as the
+    /// functions that make each kind.
     pub fn parse(text: &str, ranks: u32) -> Result<Topology, InvalidTopology> {
         let spec = Spec::parse(InvalidTopology::SUBJECT, text)?;
         let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == spec.name()) else {

@@ -23,6 +23,9 @@ pub struct Tree {
 
 impl Tree {
     /// The tree with the given parents, in preorder: `None` for the root, which comes first.
+    ///
+    /// # Errors
+    /// [`InvalidTopology::NotPreorder`] if they are none or in another order; [`InvalidTopology::TooManyNodes`] beyond the limit.
     pub fn from_parents(parents: &[Option<NodeId>]) -> Result<Self, InvalidTopology> {
         if parents.len() > MAX_NODES as usize {
             return Err(InvalidTopology::TooManyNodes { spec: "tree:parents=..".into() });

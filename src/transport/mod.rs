@@ -99,12 +99,18 @@ impl Tag {
     const BACKGROUND: u16 = 1 << 15;
 
     /// A tag whose messages count as progress.
+    ///
+    /// # Panics
+    /// If the number is not below 2^15.
     pub const fn new(id: u16, name: &'static str) -> Tag {
         assert!(id & Tag::BACKGROUND == 0);
         Tag { id, name }
     }
 
     /// A tag for periodic announcements, requests for work and the like: a job in which only these are exchanged makes no progress.
+    ///
+    /// # Panics
+    /// If the number is not below 2^15.
     pub const fn background(id: u16, name: &'static str) -> Tag {
         assert!(id & Tag::BACKGROUND == 0);
         Tag { id: id | Tag::BACKGROUND, name }

@@ -141,7 +141,7 @@ fn nearly_even_real_loads_become_no_worse() {
         let run = source.measured().expect("a readable run").expect("a measured run");
         let mut tasks: Vec<Task> = (0..32)
             .flat_map(|node| {
-                run.queue(RankId::new(node), 32).expect("a queue").into_parcel().segments().flat_map(Segment::tasks).collect::<Vec<_>>()
+                run.queue(RankId::new(node), 32).expect("a queue").into_batch().segments().flat_map(Segment::tasks).collect::<Vec<_>>()
             })
             .collect();
         tasks.sort_by_key(|task| std::cmp::Reverse(task.weight));

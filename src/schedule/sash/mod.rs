@@ -22,14 +22,19 @@
 
 mod clusters;
 mod estimates;
-pub mod forecast;
 mod messages;
-pub mod phase;
 mod program;
 mod scheduler;
-pub mod search;
 #[cfg(test)]
 mod vectors;
+
+// Public for the farm and the laboratory of this workspace only, which search as these do. No promise is made about them.
+#[doc(hidden)]
+pub mod forecast;
+#[doc(hidden)]
+pub mod phase;
+#[doc(hidden)]
+pub mod search;
 
 use std::sync::Arc;
 

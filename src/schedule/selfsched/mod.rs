@@ -8,6 +8,8 @@ pub mod dealer;
 mod layout;
 pub(crate) mod named;
 pub mod program;
+// Public for the farm of this workspace only, which deals by these. No promise is made about them.
+#[doc(hidden)]
 pub mod rules;
 mod seat;
 

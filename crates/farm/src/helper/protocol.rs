@@ -77,11 +77,17 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
 }
 
 /// Sends a message.
+///
+/// # Errors
+/// If the writer fails.
 pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&frame(message))
 }
 
 /// Takes the first complete message from the received bytes.
+///
+/// # Errors
+/// If a message has 4 GiB or more, or is not a `T`.
 pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some(length) = arrived.first_chunk::<8>() else { return Ok(None) };
     let end = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| length.checked_add(8));
@@ -95,6 +101,9 @@ pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>>
 }
 
 /// Waits for a message; `None` if the other end is closed.
+///
+/// # Errors
+/// If reading fails, or as [`take`]. A connection that is reset counts as closed.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let mut buffer = vec![0; 1 << 16];
     loop {

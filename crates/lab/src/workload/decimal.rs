@@ -19,7 +19,10 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `3`, `1.5`, `.5` or `25e-1`; the error is a clause that follows a colon.
+    /// Reads `3`, `1.5`, `.5` or `25e-1`.
+    ///
+    /// # Errors
+    /// A clause that follows a colon if it is no number, is negative, has more than nine digits after the point or is beyond 2^64 - 1.
     pub fn parse(text: &str) -> Result<Decimal, String> {
         let shown = shortened(text);
         let number = || format!("\"{shown}\" is not a finite number");

@@ -51,6 +51,9 @@ impl Default for LoadPattern {
 impl LoadPattern {
     /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | scattered:total=1000 | poisson:mean=10 | sparse:p=0.2,max=100 |
     /// zero`; options that are left out have the values shown. A file is only read by [`LoadPattern::draw`].
+    ///
+    /// # Errors
+    /// [`Error::Spec`] if the pattern is unknown or has wrong options, [`Error::Input`] if a list is of something else than whole numbers.
     pub fn parse(text: &str) -> Result<LoadPattern> {
         let spec = match items::given(WHAT, text)? {
             Given::List(items) => return Ok(LoadPattern::List(items::numbers(WHAT, items, whole)?)),
@@ -101,11 +104,17 @@ impl LoadPattern {
     ///
     /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
     /// tasks, the next node in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a file can't be read, a list has another length, the node of `hot` is no real one, or the sum does not fit.
     pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<Vec<u64>> {
         self.drawn(nodes, real, seed, &places(nodes, real))
     }
 
     /// The same for ranks, where there is no topology.
+    ///
+    /// # Errors
+    /// As [`LoadPattern::draw`].
     pub fn draw_by_rank(&self, ranks: u32, seed: u64) -> Result<Vec<u64>> {
         self.drawn(ranks, ranks, seed, &format!("the {ranks} ranks"))
     }

@@ -95,12 +95,18 @@ pub fn while_moving(bytes: u128) -> u128 {
 
 /// Refuses payloads beyond the `available` memory: `tasks` is the largest number of tasks that one machine holds, `payload` the bytes of
 /// each.
+///
+/// # Errors
+/// [`Error::Usage`], which names the option and both amounts.
 pub fn check(tasks: u64, payload: u64, available: Option<u64>) -> Result<()> {
     check_bytes(tasks, &format!("--payload {payload}"), needed(tasks, payload), available)
 }
 
 /// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option from which
 /// the need results.
+///
+/// # Errors
+/// [`Error::Usage`], which names the option and both amounts.
 pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>) -> Result<()> {
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
@@ -116,6 +122,9 @@ pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>
 const SIMULATED_RANK: u128 = 1024;
 
 /// Refuses more simulated ranks than the `available` memory can hold.
+///
+/// # Errors
+/// [`Error::Usage`] with both amounts.
 pub fn check_simulated(ranks: u32, available: Option<u64>) -> Result<()> {
     let needed = u128::from(ranks) * SIMULATED_RANK;
     match available {

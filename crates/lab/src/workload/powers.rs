@@ -34,6 +34,9 @@ pub enum PowerPattern {
 
 impl PowerPattern {
     /// Reads `3,4,5 | uniform:1..10 | @FILE | equal`. A file is only read by [`PowerPattern::draw`].
+    ///
+    /// # Errors
+    /// [`Error::Spec`] if the pattern is unknown or has wrong options, [`Error::Input`] if a list is of something else than numbers.
     pub fn parse(text: &str) -> Result<PowerPattern> {
         let spec = match items::given(WHAT, text)? {
             Given::List(items) => return Ok(PowerPattern::List(items::numbers(WHAT, items, Decimal::parse)?)),
@@ -55,6 +58,10 @@ impl PowerPattern {
     ///
     /// A list has one number for every node, 0 for virtual ones (`real` and above), or for the real nodes only. Decimals are scaled to
     /// integers by one power of ten, so their ratios are exact. Patterns fill the real nodes and depend on `seed` and `real` alone.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a file can't be read, a list has another length or a power for a virtual node, all powers are 0, or they are too
+    /// large.
     pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<(Powers, Vec<Decimal>)> {
         let (given, source) = match self {
             PowerPattern::Equal => {

@@ -28,6 +28,9 @@ pub enum TaskSource {
 impl TaskSource {
     /// Reads `files:DIR | lbaf:DIR[,set=NAME][,phase=N] | FILE.csv[,unit=us] | -[,unit=us]`, without looking at folders or files. `-` is a
     /// table on standard input.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is none of these, a folder's name is missing, or an option is wrong.
     pub fn parse(text: &str) -> Result<TaskSource> {
         let text = text.trim();
         let wrong = |why: &str| Error::input(TASKS, format!(" {}: {why}", shortened(text)));

@@ -37,6 +37,9 @@ pub enum WeightPattern {
 
 impl WeightPattern {
     /// Reads `1,2,3 | @FILE | uniform:1..10 | exponential:mean=10 | unit`. A file is only read by [`WeightPattern::draw`].
+    ///
+    /// # Errors
+    /// [`Error::Spec`] if the pattern is unknown or has wrong options, [`Error::Input`] if a list is of something else than whole numbers.
     pub fn parse(text: &str) -> Result<WeightPattern> {
         let spec = match items::given(WEIGHTS, text)? {
             Given::List(items) => return Ok(WeightPattern::List(items::numbers(WEIGHTS, items, whole)?)),
@@ -152,6 +155,9 @@ pub struct Pins {
 
 impl Pins {
     /// Reads `p=0.1`, with the seed given separately.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is written otherwise, or the share is no number from 0 to 1.
     pub fn parse(text: &str, seed: u64) -> Result<Pins> {
         let wrong = |why: &str| Error::input(PINNED, format!(" {}: {why}", shortened(text)));
         let share = text.trim().strip_prefix("p=").ok_or_else(|| wrong("it is written as p=0.1, the share of tasks that may not move"))?;
