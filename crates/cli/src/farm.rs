@@ -443,8 +443,7 @@ fn origin(arguments: &Arguments) -> Result<Origin> {
         if is_closed { Err(Error::usage("farm -: standard input is closed")) } else { Ok(file.to_path_buf()) }
     };
     if let Some(text) = &arguments.sleep {
-        let wrong = |why| Error::usage(format!("--sleep {}: {why}", names::one_line(text.clone())));
-        return Sleep::parse(text).map(Origin::Sleep).map_err(wrong);
+        return Ok(Origin::Sleep(Sleep::parse(text)?));
     }
     match (&arguments.list.first(), &arguments.args, &arguments.array, arguments.empty) {
         (Some(_), ..) if !arguments.command.is_empty() => {
