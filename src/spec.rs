@@ -5,6 +5,7 @@
 //! same wording everywhere.
 
 mod mistake;
+pub mod quantity;
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -332,15 +333,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If the value is none.
     pub fn duration(&mut self, key: &'static str) -> Result<Option<u64>, InvalidSpec> {
-        const UNITS: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
-        /// Some months; beyond, sums of times might not fit.
-        const LONGEST: f64 = 1e16;
-        self.read_with(key, "a time such as 200ms, 1.5us or 0s", |value| {
-            let (number, unit) = value.split_at(value.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(value.len()));
-            let (_, nanoseconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
-            let nanoseconds = (number.parse::<f64>().ok()? * nanoseconds).round();
-            (0.0..=LONGEST).contains(&nanoseconds).then_some(nanoseconds as u64)
-        })
+        self.read_with(key, quantity::TIME, quantity::nanoseconds)
     }
 
     /// One of several names.

@@ -363,8 +363,8 @@ fn wrong_usage_is_one_sentence() {
         (&["balance", "--sim", "8", "--network", wrong][..], ", line 27: latency is a whole number of nanoseconds, such as \"20us\""),
         (&["balance", "--sim", "8", "--network", missing], "--network /no/such/file.toml: the file cannot be read: "),
         (&["advise", "--loads", "3,4", "--task-seconds", "1", "--network", missing], "the file cannot be read: "),
-        (&["advise", "--loads", "3,4", "--task-seconds", "-1"], "--task-seconds: it must be a number of seconds above 0, not -1"),
-        (&["advise", "--loads", "3,4", "--task-seconds", "NaN"], "--task-seconds: it must be a number of seconds above 0, not NaN"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "-1"], "it must be a number of seconds above 0, such as 0.5, 500ms"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "NaN"], "it must be a number of seconds above 0, such as 0.5, 500ms"),
         (
             &["advise", "--loads", "19,11,2,9", "--task-seconds", "1e-300", "--balancer", "cwa"],
             "--task-seconds 1e-300: a task takes 1e-18 s or more",

@@ -10,6 +10,7 @@
 mod bytes;
 mod commands;
 mod dice;
+mod farms;
 mod options;
 mod readers;
 mod texts;

@@ -8,10 +8,12 @@ use std::path::Path;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::Network;
 use equipoise::{balance, names, schedule};
-use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent, network};
+use equipoise_lab::experiment::papers::own;
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent, links, network, series};
 
 use crate::bytes;
 use crate::dice::Dice;
+use crate::farms;
 use crate::options;
 use crate::texts::{self, Format};
 
@@ -28,6 +30,13 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire", |dice, _, _| bytes::wire(dice)),
     ("migrate", |dice, _, _| bytes::migrate(dice)),
     ("networks", |dice, _, ranks| network_file(dice, ranks)),
+    ("series", series_file),
+    ("links", links_file),
+    ("partitions", |dice, _, ranks| partition(dice, ranks as u32)),
+    ("figures", |dice, folder, _| figure(dice, folder)),
+    ("lists", |dice, folder, _| farms::list(dice, folder)),
+    ("logs", |dice, folder, _| farms::log(dice, folder)),
+    ("joblogs", |dice, folder, _| farms::joblog(dice, folder)),
 ];
 
 /// Plays the cases from one to another (without the last). In `notes` is the number of the one that goes on, and then what panicked.
@@ -132,6 +141,59 @@ fn problem(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
         Ok(None) => None,
         Err(why) => Some(why.to_string()),
     }
+}
+
+/// A recorded series: all steps have the same ranks, and the times are numbers.
+fn series_file(dice: &mut Dice, folder: &Path, ranks: usize) -> Said {
+    let path = texts::written(dice, folder, Format::Series, ranks);
+    match series::read(&names::text(path.as_os_str())) {
+        Ok(steps) => {
+            let first = steps.work[0].len();
+            assert!(first > 0 && steps.work.iter().all(|step| step.len() == first) && steps.numbers.len() == steps.work.len());
+            assert!(steps.work.iter().flatten().all(|time| time.is_finite() && *time >= 0.0));
+            None
+        }
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+/// Communication between as many tasks as there are ranks: what is read joins tasks that exist.
+fn links_file(dice: &mut Dice, folder: &Path, ranks: usize) -> Said {
+    let (path, tasks) = (texts::written(dice, folder, Format::Links, ranks), ranks as u64);
+    match links::read(&path, tasks) {
+        Ok(links) => {
+            assert!(links.iter().all(|link| link.ends.0 < tasks && link.ends.1 < tasks && link.bytes.is_finite() && link.bytes >= 0.0));
+            None
+        }
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+/// A partition: each part is a rank.
+fn partition(dice: &mut Dice, ranks: u32) -> Said {
+    let text = texts::text(dice, Format::Partition, ranks as usize).into_bytes();
+    let text = if dice.percent(50) { dice.mistaken(&text) } else { text };
+    match balance::read_partition(&String::from_utf8_lossy(&text), ranks) {
+        Ok(parts) => {
+            assert!(parts.iter().all(|part| part.index() < ranks as usize));
+            None
+        }
+        Err(why) => Some(equipoise::Error::usage(why).to_string()),
+    }
+}
+
+/// A figure of one's own.
+fn figure(dice: &mut Dice, folder: &Path) -> Said {
+    let text = texts::text(dice, Format::Figure, 8).into_bytes();
+    let text = if dice.percent(60) { dice.mistaken(&text) } else { text };
+    // A topology of a billion nodes is right, and takes its memory.
+    let has_two_digits = |size: &str| size.trim_start_matches('+').bytes().take_while(u8::is_ascii_digit).count() > 1;
+    if String::from_utf8_lossy(&text).split("hypercube:").skip(1).any(has_two_digits) {
+        return None;
+    }
+    let path = folder.join("figure.toml");
+    fs::write(&path, text).expect("a file can be written");
+    own::read(&path).err().map(|why| why.to_string())
 }
 
 fn specifications(dice: &mut Dice, folder: &Path, ranks: usize) -> Said {

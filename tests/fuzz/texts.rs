@@ -17,6 +17,10 @@ pub enum Format {
     Times,
     Optima,
     Lines,
+    Series,
+    Links,
+    Partition,
+    Figure,
 }
 
 /// A file of this format for so many ranks, in most cases a right one.
@@ -49,6 +53,14 @@ pub fn text(dice: &mut Dice, format: Format, ranks: usize) -> String {
         Format::Costs => (0..many).map(|_| dice.list(count, 50, " ") + "\n").collect(),
         Format::Times => dice.list(many, 50, "\n"),
         Format::Optima => format!("file\tbest_known\nfile-1\t{}\nfile-2\t30.5\n", dice.number(90)),
+        Format::Series => series(dice, count, many),
+        Format::Links => (0..many).map(|_| pair(dice, ranks)).collect(),
+        Format::Partition => {
+            let has_tasks = dice.percent(40);
+            let part = |task| format!("{}{}\n", if has_tasks { format!("{task} ") } else { String::new() }, dice.below(ranks));
+            (0..many).rev().map(part).collect()
+        }
+        Format::Figure => figure(dice),
         Format::Lines => (0..many).map(|line| format!("{line} {}\n", dice.one(&["error", "warning", "", "é", "a\0b"]))).collect(),
     }
 }
@@ -68,6 +80,54 @@ fn table(dice: &mut Dice, ranks: usize, lines: usize) -> String {
             text += &dice.below(300).to_string();
         }
         text += "\n";
+    }
+    text
+}
+
+/// A line of times for each step, or a table of them.
+fn series(dice: &mut Dice, ranks: usize, steps: usize) -> String {
+    if dice.percent(60) {
+        let separator = *dice.one(&[" ", ",", ";", "\t"]);
+        return (0..steps).map(|_| dice.list(ranks, 50, separator) + "\n").collect();
+    }
+    let row = |at: usize| format!("{},{},{}\n", at / ranks.max(1), at % ranks.max(1), dice.number(50));
+    let rows: String = (0..steps * ranks).map(row).collect();
+    format!("step,rank,work\n{rows}")
+}
+
+/// Two tasks, and in most cases the bytes between them.
+fn pair(dice: &mut Dice, tasks: usize) -> String {
+    let (a, b) = (dice.below(tasks), dice.below(tasks));
+    match dice.below(4) {
+        0 => format!("{a} {b}\n"),
+        1 => format!("{a},{b},{} # bytes\n", dice.number(5000)),
+        _ => format!("{a} {b} {}\n", dice.number(5000)),
+    }
+}
+
+/// A figure of one's own, of a phase or of a run, with one curve or two.
+fn figure(dice: &mut Dice) -> String {
+    let is_phase = dice.percent(70);
+    let measure = match is_phase {
+        true => *dice.one(&["cost", "locality", "imbalance", "task-hops", "steps", "ms", "speed-up"]),
+        false => *dice.one(&["response", "makespan", "efficiency", "migrations", "messages"]),
+    };
+    let mut text = format!("title = \"t\"\nmeasure = \"{measure}\"\ncases = {}\nlog_x = {}\n", dice.number(5), dice.percent(30));
+    for _ in 0..=dice.below(2) {
+        let keys = match is_phase {
+            true => [("balancer", "cwa"), ("loads", "uniform:mean={x}"), ("topology", "hypercube:3")],
+            false => {
+                [("scheduler", "hierarchical"), ("workload", "stream:levels=2,children=2,utilisation={x}"), ("topology", "hypercube:2")]
+            }
+        };
+        text += "[[curve]]\n";
+        text += &keys.map(|(key, value)| format!("{key} = \"{value}\"\n")).concat();
+        let further = ["", "name = \"n\"\n", "powers = \"1,3\"\n", "payload = 100\n", "weights = \"7,1\"\n", "network = \"hops\"\n"];
+        text += *dice.one(&further);
+        if measure == "speed-up" {
+            text += &format!("task_seconds = {}\n", dice.number(9));
+        }
+        text += &format!("at = [{}]\n", dice.list(1 + usize::from(is_phase), 20, ", "));
     }
     text
 }

@@ -15,7 +15,7 @@ use equipoise_lab::report::{advise as report, json};
 use equipoise_lab::workload::{LoadPattern, memory, network};
 
 use super::launch::{self, Ending};
-use super::options::{Placements, SimHosts, WorldOptions, any_bytes, check_standard_input};
+use super::options::{Placements, SimHosts, WorldOptions, any_bytes, check_standard_input, seconds};
 use super::terminal;
 use super::terminal::Output;
 
@@ -41,7 +41,7 @@ pub struct Arguments {
 
     /// Seconds that a task takes on a rank of speed 1. Speeds are those of the network's file, where `probe` has put 1 for the mean; without
     /// a file all are 1
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     task_seconds: f64,
 
     /// Number of steps for which the new loads last

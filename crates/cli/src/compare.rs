@@ -22,7 +22,7 @@ use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, Weigh
 use super::launch::{self, Ending};
 use super::options::{
     GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
-    remark_on_links,
+    remark_on_links, seconds,
 };
 use super::output::{Files, Target, check_trace};
 use super::terminal;
@@ -128,12 +128,6 @@ pub struct Arguments {
     /// Write a timeline into this file, in Chrome's trace format (for ui.perfetto.dev): a row for each rank, messages as arrows
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
-}
-
-/// A number of seconds above 0.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && seconds.is_finite());
-    seconds.ok_or_else(|| "it must be a number of seconds above 0, such as 0.001".into())
 }
 
 /// Parsed options, as far as they can be checked without ranks.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use equipoise::names;
+use equipoise::spec::quantity::{self, SECONDS};
 use equipoise::topology::{HostId, PlacementRule, RankId};
 use equipoise::transport::launcher;
 use equipoise::transport::world::World;
@@ -17,10 +18,10 @@ use equipoise_farm::helper::running::now;
 use equipoise_farm::journal::joblog::Joblog;
 use equipoise_farm::lead::{Audience, Lead};
 use equipoise_farm::limits::{Halt, Processors, SlotsGiven, bound_remark, end_of_allocation};
+use equipoise_farm::list::Origin;
 use equipoise_farm::list::formats::Format;
 use equipoise_farm::list::sleep::Sleep;
 use equipoise_farm::list::template::{Template, array};
-use equipoise_farm::list::{Origin, line};
 use equipoise_farm::output::{self, Printer};
 use equipoise_farm::prepare::{self, Prepared};
 use equipoise_farm::scheduler::Scheduler;
@@ -166,7 +167,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Limits")]
     retries: u32,
 
-    /// Stop a command after this time
+    /// Stop a command after this time: seconds, 500ms or 1:30:00
     #[arg(long, value_name = "SECONDS", help_heading = "Limits")]
     timeout: Option<String>,
 
@@ -375,10 +376,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         "dedicated" => true,
         other => return Err(usage("--host", other, "unknown; known are working, dedicated")),
     };
-    let time = |option: &str, text: &str| {
-        let wrong = || usage(option, text, "it must be a number of seconds, or H:M:S");
-        line::seconds(text).ok_or_else(wrong)
-    };
+    let time = |option: &str, text: &str| quantity::seconds(text).ok_or_else(|| usage(option, text, &format!("it must be {SECONDS}")));
     settings.timeout = arguments.timeout.as_deref().map(|text| time("--timeout", text)).transpose()?;
     if settings.timeout == Some(0.0) {
         return Err(usage("--timeout", "0", "it must be above 0"));
@@ -445,8 +443,7 @@ fn origin(arguments: &Arguments) -> Result<Origin> {
         if is_closed { Err(Error::usage("farm -: standard input is closed")) } else { Ok(file.to_path_buf()) }
     };
     if let Some(text) = &arguments.sleep {
-        let wrong = |why| Error::usage(format!("--sleep {}: {why}", names::one_line(text.clone())));
-        return Sleep::parse(text).map(Origin::Sleep).map_err(wrong);
+        return Ok(Origin::Sleep(Sleep::parse(text)?));
     }
     match (&arguments.list.first(), &arguments.args, &arguments.array, arguments.empty) {
         (Some(_), ..) if !arguments.command.is_empty() => {

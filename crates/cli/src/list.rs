@@ -204,7 +204,7 @@ const TASKS: [(&str, &str); 3] = [
     ("lbaf:DIR[,set=NAME][,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
     (
         "FILE.csv[,unit=us]",
-        "a table of tasks: rank,work[,bytes,x,y,z] (- for one on standard input); with a unit (ns, us, ms, s) work is a time",
+        "a table of tasks: rank,work[,bytes,x,y,z] (- for one on standard input); with a unit (ps, ns, us, ms, s) work is a time",
     ),
 ];
 

@@ -9,6 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use equipoise::agreement::{self, Collectives, Used};
 use equipoise::balance::{self, Chosen, Rule};
 use equipoise::names;
+use equipoise::spec::quantity::{self, BYTES, Prefixes, SECONDS_ABOVE_0};
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule, Topology};
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
@@ -57,7 +58,7 @@ pub struct WorldOptions {
     pub seed: u64,
 
     /// Abort after SECONDS without progress, with exit status 3 and a report of the waits of each rank; in simulation the time is virtual
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = duration)]
     pub timeout: Duration,
 }
 
@@ -66,7 +67,7 @@ pub struct WorldOptions {
 pub struct GraceOption {
     /// Grace for the current phase or run after SIGTERM or SIGUSR1; then it is given up. Finished results are printed in any case, marked
     /// `interrupted`, with exit status 4
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = duration)]
     pub grace: Duration,
 }
 
@@ -178,8 +179,9 @@ pub struct TaskOptions {
 /// Constraints on balancers.
 #[derive(Args)]
 pub struct RuleOptions {
-    /// Memory of each rank for tasks' payloads in bytes, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move
-    /// in several rounds where room must be made first. For greedy, refine, greedy-refine, hierarchical and kk
+    /// Memory of each rank for tasks' payloads in bytes, after the phase and during it: 8e9 or 8G, or a number for each rank, 8G,4G. k, M, G
+    /// and T are powers of 1000, with iB (8GiB) of 1024. Tasks move in several rounds where room must be made first. For greedy, refine,
+    /// greedy-refine, hierarchical and kk
     #[arg(long, value_name = "BYTES")]
     capacity: Option<String>,
 
@@ -218,8 +220,9 @@ impl RuleOptions {
     /// Memory of each rank in bytes, if it is limited.
     pub fn capacity(&self, ranks: u32) -> Result<Option<Vec<u64>>> {
         let Some(text) = &self.capacity else { return Ok(None) };
-        let wrong = |part: &str| Error::usage(format!("--capacity {text}: '{part}' is no number of bytes below 2^64"));
-        let listed = text.split(',').map(|part| bytes(part.trim()).ok_or_else(|| wrong(part))).collect::<Result<Vec<u64>>>()?;
+        let wrong = |part: &str| Error::usage(format!("--capacity {text}: '{part}' is no number of bytes; it must be {BYTES}"));
+        let read = |part: &str| quantity::bytes(part.trim(), Prefixes::Decimal).ok_or_else(|| wrong(part));
+        let listed = text.split(',').map(read).collect::<Result<Vec<u64>>>()?;
         match listed.len() {
             1 => Ok(Some(vec![listed[0]; ranks as usize])),
             given if given as u64 == u64::from(ranks) => Ok(Some(listed)),
@@ -272,12 +275,6 @@ fn all_that(has: impl Fn(&Chosen) -> bool) -> String {
         Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => names.concat(),
     }
-}
-
-/// A whole number, also as in 8e9.
-fn bytes(text: &str) -> Option<u64> {
-    let whole = |number: f64| (number.fract() == 0.0 && (0.0..1.8e19).contains(&number)).then_some(number as u64);
-    text.parse().ok().or_else(|| text.parse().ok().and_then(whole))
 }
 
 impl TaskOptions {
@@ -358,15 +355,17 @@ pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str,
     }
 }
 
-/// A duration in seconds above zero; fractions are fine.
-pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 => match Duration::try_from_secs_f64(seconds) {
-            Ok(Duration::ZERO) => Err("less than a nanosecond is no time to wait".into()),
-            Ok(seconds) => Ok(seconds),
-            Err(_) => Err("that is longer than a clock can count".into()),
-        },
-        _ => Err("it must be a number of seconds above 0".into()),
+/// A time above zero as a number of seconds.
+pub fn seconds(text: &str) -> std::result::Result<f64, String> {
+    quantity::seconds(text).filter(|seconds| *seconds > 0.0).ok_or_else(|| format!("it must be {SECONDS_ABOVE_0}"))
+}
+
+/// A time above zero that a clock can count.
+pub fn duration(text: &str) -> std::result::Result<Duration, String> {
+    match Duration::try_from_secs_f64(seconds(text)?) {
+        Ok(Duration::ZERO) => Err("less than a nanosecond is no time to wait".into()),
+        Ok(time) => Ok(time),
+        Err(_) => Err("that is longer than a clock can count".into()),
     }
 }
 
@@ -398,9 +397,9 @@ mod tests {
 
     #[test]
     fn a_timeout_is_a_positive_number_of_seconds() {
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(["0.5", "500ms", "1:30"].map(duration), [500, 500, 90_000].map(|ms| Ok(Duration::from_millis(ms))));
         for wrong in ["0", "1e-300", "-1", "NaN", "soon", "inf", "1e300", ""] {
-            assert!(seconds(wrong).is_err(), "{wrong}");
+            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use equipoise::names;
+use equipoise::spec::quantity;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::probe::{LinkRecord, ProbeSpec, ring, verdict};
@@ -15,7 +16,7 @@ use equipoise_lab::report::{csv, json, probe as report, simgrid};
 use equipoise_lab::workload::network;
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, WorldOptions, seconds};
+use super::options::{GraceOption, WorldOptions, duration};
 use super::output::{Files, Target};
 use super::terminal;
 use super::terminal::Output;
@@ -58,7 +59,7 @@ pub struct Arguments {
 
     /// Grace for the current round after SIGTERM or SIGUSR1. The result is then that of the finished rounds, marked `interrupted`, with exit
     /// status 4. If the round takes longer, there is no result
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = duration)]
     grace: Duration,
 
     /// Output format
@@ -94,8 +95,8 @@ enum Format {
 
 /// A time for the kernels.
 fn computing(text: &str) -> std::result::Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+    match quantity::seconds(text) {
+        Some(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
         _ => Err("it must be a number of seconds from 0.001 to 3600".into()),
     }
 }

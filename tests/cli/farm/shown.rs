@@ -260,7 +260,10 @@ fn wrong_usage_is_said_once() {
         (&["jobs", "--resume"], "equipoise: --resume: what is finished is in the journal; say --journal DIR too\n"),
         (&["jobs", "--format", "make"], "equipoise: --format make: unknown; known are plain, greasy, disbatch, parallel\n"),
         (&["jobs", "--halt", "now"], "equipoise: --halt now: it must be now,fail=N or soon,fail=N, with a whole number N above 0\n"),
-        (&["jobs", "--timeout", "-1"], "equipoise: --timeout -1: it must be a number of seconds, or H:M:S\n"),
+        (
+            &["jobs", "--timeout", "-1"],
+            "equipoise: --timeout -1: it must be a number of seconds, 0 or more, such as 0.5, 500ms or 1:30:00\n",
+        ),
         (&["jobs", "--scheduler", "lpt2"], &unknown),
         (&["jobs", "--journal", "/proc/no"], "equipoise: jobs, line 1: a quote is not closed\n"),
         (

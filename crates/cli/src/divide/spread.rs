@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use equipoise::spec::quantity::{self, BYTES, Prefixes};
 use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -126,7 +127,7 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "100M", value_parser = bytes)]
     rate: u64,
 
-    /// Maximum number of bytes of its share that a rank keeps in memory, with k, M or G
+    /// Maximum number of bytes of its share that a rank keeps in memory: 256M, 2e9; k, M, G and T are powers of 1000, with iB (2GiB) of 1024
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "256M", value_parser = bytes)]
     memory: u64,
 
@@ -165,16 +166,9 @@ impl DistributionOption {
     }
 }
 
-/// A number of bytes with k, M or G after it.
+/// A number of bytes above 0, in which k, M, G and T are powers of 1000.
 fn bytes(text: &str) -> Result<u64, String> {
-    let (number, factor) = match text.char_indices().last() {
-        Some((at, 'k')) => (&text[..at], 1000),
-        Some((at, 'M')) => (&text[..at], 1_000_000),
-        Some((at, 'G')) => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).filter(|bytes| *bytes > 0);
-    bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 4096, 100k, 16M or 2G".into())
+    quantity::bytes(text, Prefixes::Decimal).filter(|bytes| *bytes > 0).ok_or_else(|| format!("it must be {BYTES}, and not 0"))
 }
 
 /// Parsed options.
@@ -423,8 +417,8 @@ mod tests {
 
     #[test]
     fn bytes_have_units() {
-        assert_eq!(["1", "4096", "100k", "16M", "2G"].map(bytes), [Ok(1), Ok(4096), Ok(100_000), Ok(16_000_000), Ok(2_000_000_000)]);
-        for wrong in ["", "0", "k", "1T", "-1", "1.5M", "99999999999999999999", "9999999999999999G"] {
+        assert_eq!(["1", "4096", "100k", "16M", "2e9", "1KiB"].map(bytes), [1, 4096, 100_000, 16_000_000, 2_000_000_000, 1024].map(Ok));
+        for wrong in ["", "0", "k", "0k", "-1", "1.5M", "99999999999999999999", "9999999999999999G"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,6 +1,7 @@
 //! One line of a list: the command, and the directives behind `#EQ`.
 
 use crate::task::{Needs, Task};
+use equipoise::spec::quantity::{self, BYTES, Prefixes, SECONDS};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,11 +110,11 @@ fn directives(said: &[u8]) -> Result<Directives, String> {
         let text = std::str::from_utf8(value).unwrap_or_default();
         let wrong = |what: &str| format!("#EQ {}={}: it must be {what}", shown(key), shown(value));
         match key {
-            b"cost" => found.cost = Some(seconds(text).ok_or_else(|| wrong("a number of seconds, 0 or more"))?),
-            b"min" => found.min = Some(seconds(text).ok_or_else(|| wrong("a number of seconds, 0 or more"))?),
+            b"cost" => found.cost = Some(quantity::seconds(text).ok_or_else(|| wrong(SECONDS))?),
+            b"min" => found.min = Some(quantity::seconds(text).ok_or_else(|| wrong(SECONDS))?),
             b"cpus" => found.needs.cpus = text.parse().map_err(|_| wrong("a whole number"))?,
             b"gpus" => found.needs.gpus = text.parse().map_err(|_| wrong("a whole number"))?,
-            b"mem" => found.needs.mem = bytes(text).ok_or_else(|| wrong("a number of bytes, such as 500M or 4G"))?,
+            b"mem" => found.needs.mem = bytes(text).ok_or_else(|| wrong(BYTES))?,
             b"after" => found.after = ranges(text).ok_or_else(|| wrong("numbers of commands, such as 12,15-20"))?,
             b"dir" if !value.is_empty() => found.dir = Some(value.to_vec()),
             b"stdin" if !value.is_empty() => found.stdin = Some(value.to_vec()),
@@ -129,32 +130,9 @@ pub fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     shlex::bytes::split(text)
 }
 
-/// A time in seconds: a number, or minutes and hours before it with colons between.
-pub fn seconds(text: &str) -> Option<f64> {
-    let mut sum = 0.0;
-    let (days, clock) = text.split_once('-').map_or((None, text), |(days, clock)| (Some(days), clock));
-    for part in clock.split(':') {
-        sum = sum * 60.0 + number(part)?;
-    }
-    let days = days.map_or(Some(0.0), number)?;
-    Some(days * 86400.0 + sum).filter(|seconds| seconds.is_finite())
-}
-
-fn number(text: &str) -> Option<f64> {
-    text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0 && !text.starts_with(['+', '-']))
-}
-
-/// A number of bytes, with K, M, G or T (powers of 1024) after it.
+/// A number of bytes, in which K, M, G and T are powers of 1024.
 pub fn bytes(text: &str) -> Option<u64> {
-    let text = text.strip_suffix("iB").or_else(|| text.strip_suffix('B')).unwrap_or(text);
-    let (digits, shift) = match text.char_indices().last()? {
-        (at, 'k' | 'K') => (&text[..at], 10),
-        (at, 'm' | 'M') => (&text[..at], 20),
-        (at, 'g' | 'G') => (&text[..at], 30),
-        (at, 't' | 'T') => (&text[..at], 40),
-        _ => (text, 0),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    quantity::bytes(text, Prefixes::Binary)
 }
 
 /// `12,15-20` as ranges, both ends included.
@@ -211,9 +189,9 @@ mod tests {
     #[test]
     fn wrong_directives_are_named() {
         for (line, why) in [
-            ("x #EQ cost=-1", "#EQ cost=-1: it must be a number of seconds, 0 or more"),
-            ("x #EQ cost=nan", "#EQ cost=nan: it must be a number of seconds, 0 or more"),
-            ("x #EQ mem=4Q", "#EQ mem=4Q: it must be a number of bytes, such as 500M or 4G"),
+            ("x #EQ cost=-1", "#EQ cost=-1: it must be a number of seconds, 0 or more, such as 0.5, 500ms or 1:30:00"),
+            ("x #EQ cost=nan", "#EQ cost=nan: it must be a number of seconds, 0 or more, such as 0.5, 500ms or 1:30:00"),
+            ("x #EQ mem=4Q", "#EQ mem=4Q: it must be a whole number of bytes below 2^64, such as 4096, 500M, 8e9 or 2GiB"),
             ("x #EQ after=3-1", "#EQ after=3-1: it must be numbers of commands, such as 12,15-20"),
             ("x #EQ after=0", "#EQ after=0: it must be numbers of commands, such as 12,15-20"),
             ("x #EQ dir=", "#EQ dir=: it must be a path"),
@@ -226,10 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn times_and_bytes_have_units() {
-        assert_eq!(["90", "1:30", "1:00:00", "2-0:00:01", "0.5"].map(seconds), [90.0, 90.0, 3600.0, 172_801.0, 0.5].map(Some));
-        assert_eq!(["", "x", "1:", "-3", "inf", "nan", "1e308:0", "1e308-0"].map(seconds), [None; 8]);
-        assert_eq!(["7", "4k", "64M", "2GiB", "1T"].map(bytes), [7, 4096, 64 << 20, 2 << 30, 1 << 40].map(Some));
+    fn letters_behind_bytes_are_powers_of_1024() {
+        assert_eq!(["7", "4k", "64M", "2GiB", "1T", "8e9"].map(bytes), [7, 4096, 64 << 20, 2 << 30, 1 << 40, 8_000_000_000].map(Some));
         assert_eq!(["", "G", "1.5G", "99999999999T"].map(bytes), [None; 4]);
     }
 

@@ -402,7 +402,7 @@ mod tests {
         for (text, why) in [
             ("a\necho 'x\n", "line 2: a quote is not closed"),
             ("a #EQ after=1\n", "line 1: after=1: a command can only come after those before it"),
-            ("a\nb #EQ cost=x\n", "line 2: #EQ cost=x: it must be a number of seconds, 0 or more"),
+            ("a\nb #EQ cost=x\n", "line 2: #EQ cost=x: it must be a number of seconds, 0 or more, such as 0.5, 500ms or 1:30:00"),
             ("a\n#EQ cost=1\n# b\n", "line 2: there is no command behind these directives"),
             ("a\0b\n", "line 1: it has a zero byte, which no command can have"),
         ] {

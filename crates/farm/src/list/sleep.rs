@@ -4,6 +4,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::task::{How, Task};
+use equipoise::spec::quantity::{self, TIME};
+use equipoise::spec::{InvalidSpec, Spec};
 use equipoise::topology::RankId;
 
 /// Parsed `--sleep`.
@@ -26,43 +28,48 @@ enum Lengths {
     Fixed { seconds: f64 },
 }
 
-const FORM: &str = "it must be exponential:mean=TIME, uniform:min=TIME,max=TIME or fixed:time=TIME, then ,tasks=N and, if need be, ,seed=N ,costs=known \
-                    ,speeds=A/B/..; times such as 10ms or 0.5s";
+/// Longest sleep, in seconds: some thirty years.
+const LONGEST: f64 = 1e9;
+
+/// The distributions.
+const KINDS: [&str; 3] = ["exponential", "uniform", "fixed"];
 
 impl Sleep {
     /// Reads `exponential:mean=10ms,tasks=500,seed=1,costs=known,speeds=1/2/4`.
     ///
     /// # Errors
-    /// The expected form.
-    pub fn parse(text: &str) -> Result<Sleep, String> {
-        Sleep::read(text).ok_or_else(|| FORM.to_string())
-    }
-
-    fn read(text: &str) -> Option<Sleep> {
-        let (kind, rest) = text.split_once(':')?;
-        let (mut mean, mut min, mut max, mut fixed, mut tasks) = (None, None, None, None, None);
-        let (mut seed, mut known, mut speeds) = (1, false, Vec::new());
-        for part in rest.split(',') {
-            let (key, value) = part.split_once('=')?;
-            match key {
-                "mean" => mean = Some(time(value)?),
-                "min" => min = Some(time(value)?),
-                "max" => max = Some(time(value)?),
-                "time" => fixed = Some(time(value)?),
-                "tasks" => tasks = Some(value.parse().ok()?),
-                "seed" => seed = value.parse().ok()?,
-                "costs" if value == "known" => known = true,
-                "speeds" => speeds = value.split('/').map(speed).collect::<Option<_>>()?,
-                _ => return None,
-            }
+    /// An unknown distribution, an unknown option or a wrong value.
+    pub fn parse(text: &str) -> Result<Sleep, InvalidSpec> {
+        let spec = Spec::parse("sleep", text)?;
+        if !KINDS.contains(&spec.name()) {
+            return Err(spec.unknown(KINDS));
         }
-        let lengths = match (kind, mean, min, max, fixed) {
-            ("exponential", Some(mean), None, None, None) => Lengths::Exponential { mean },
-            ("uniform", None, Some(min), Some(max), None) if min <= max => Lengths::Uniform { min, max },
-            ("fixed", None, None, None, Some(seconds)) => Lengths::Fixed { seconds },
-            _ => return None,
+        let (times, tasks, seed, costs, speeds) = spec.build(|options| {
+            let seconds = |text: &str| quantity::seconds_with_unit(text).filter(|seconds| *seconds <= LONGEST);
+            let mut time = |key: &'static str| options.read_with(key, TIME, seconds);
+            let times = match spec.name() {
+                "exponential" => (time("mean")?, None),
+                "uniform" => (time("min")?, time("max")?),
+                _ => (time("time")?, None),
+            };
+            let (tasks, seed) = (options.whole("tasks", 0)?, options.whole("seed", 0)?);
+            let costs = options.choice("costs", &[("known", true)])?;
+            let list = |text: &str| text.split('/').map(speed).collect::<Option<Vec<f64>>>();
+            let speeds = options.read_with("speeds", "numbers above 0, such as 1/2/4", list)?;
+            Ok::<_, InvalidSpec>((times, tasks, seed, costs, speeds))
+        })?;
+        // Only now, since an option that is missing may be one whose key is mistyped.
+        let missing = |form: &str| spec.conflict(format!("{form} is missing"));
+        let lengths = match (spec.name(), times) {
+            ("exponential", (mean, _)) => Lengths::Exponential { mean: mean.ok_or_else(|| missing("mean=TIME"))? },
+            ("uniform", (min, max)) => match (min.ok_or_else(|| missing("min=TIME"))?, max.ok_or_else(|| missing("max=TIME"))?) {
+                (min, max) if min <= max => Lengths::Uniform { min, max },
+                _ => return Err(spec.conflict("min is above max")),
+            },
+            (_, (time, _)) => Lengths::Fixed { seconds: time.ok_or_else(|| missing("time=TIME"))? },
         };
-        Some(Sleep { lengths, tasks: tasks?, seed, known, speeds })
+        let tasks = tasks.ok_or_else(|| missing("tasks=N"))?;
+        Ok(Sleep { lengths, tasks, seed: seed.unwrap_or(1), known: costs.unwrap_or(false), speeds: speeds.unwrap_or_default() })
     }
 
     /// Seconds that a task sleeps on a rank of speed 1; the same each time it is asked.
@@ -99,16 +106,6 @@ fn speed(text: &str) -> Option<f64> {
     text.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
 }
 
-fn time(text: &str) -> Option<f64> {
-    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix("us"), text.strip_suffix('s')) {
-        (Some(number), ..) => (number, 1e-3),
-        (_, Some(number), _) => (number, 1e-6),
-        (.., Some(number)) => (number, 1.0),
-        _ => return None,
-    };
-    number.parse().ok().map(|number: f64| number * unit).filter(|seconds| (0.0..=1e9).contains(seconds))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,19 +126,22 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        for wrong in [
-            "",
-            "exponential",
-            "exponential:mean=10,tasks=1",
-            "exponential:mean=1s",
-            "uniform:min=2s,max=1s,tasks=1",
-            "fixed:mean=1s,tasks=1",
-            "fixed:time=nans,tasks=1",
-            "fixed:time=-1s,tasks=1",
-            "fixed:time=1s,tasks=x",
-            "fixed:time=1s,tasks=1,speeds=1/0",
+        for (text, why) in [
+            ("", "sleep '' is unknown; known are exponential, uniform, fixed"),
+            ("exponential", "sleep exponential: mean=TIME is missing"),
+            ("exponential:men=1ms,tasks=2", "sleep exponential has no option 'men'; it has mean, tasks, seed, costs, speeds"),
+            ("exponential:mean=10,tasks=1", "sleep exponential: mean is a time such as 200ms, 1.5us or 0s, not '10'"),
+            ("exponential:mean=1s", "sleep exponential: tasks=N is missing"),
+            ("uniform:min=2s,max=1s,tasks=1", "sleep uniform: min is above max"),
+            ("fixed:time=nans,tasks=1", "sleep fixed: time is a time such as 200ms, 1.5us or 0s, not 'nans'"),
+            ("fixed:time=-1s,tasks=1", "sleep fixed: time is a time such as 200ms, 1.5us or 0s, not '-1s'"),
+            ("fixed:time=1e10s,tasks=1", "sleep fixed: time is a time such as 200ms, 1.5us or 0s, not '1e10s'"),
+            ("fixed:time=1s,tasks=x", "sleep fixed: tasks is a whole number, 0 or more, not 'x'"),
+            ("fixed:time=1s,tasks=1,costs=no", "sleep fixed: costs is known, not 'no'"),
+            ("fixed:time=1s,tasks=1,speeds=1/0", "sleep fixed: speeds is numbers above 0, such as 1/2/4, not '1/0'"),
+            ("fixed:time=1s,tasks=1,mean=1s", "sleep fixed has no option 'mean'; it has time, tasks, seed, costs, speeds"),
         ] {
-            assert!(Sleep::parse(wrong).is_err(), "{wrong}");
+            assert_eq!(Sleep::parse(text).unwrap_err().to_string(), why);
         }
     }
 }

@@ -186,7 +186,7 @@ mod tests {
             ("lbaf:runs,phase=-1", "tasks lbaf:runs,phase=-1: phase: -1 is negative"),
             ("src", "tasks src: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
             (".csv", "tasks .csv: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
-            ("a.csv,unit=h", "tasks a.csv,unit=h: unit: \"h\": known units of time are ns, us, ms and s"),
+            ("a.csv,unit=h", "tasks a.csv,unit=h: unit: \"h\": known units of time are ps, ns, us, ms and s"),
             ("a.csv,unit=s,unit=s", "tasks a.csv,unit=s,unit=s: unit is given twice"),
         ] {
             assert_eq!(TaskSource::parse(text).unwrap_err().to_string(), why);
