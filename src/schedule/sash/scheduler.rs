@@ -212,8 +212,8 @@ impl Scheduler {
             let phase = self.plan.phase(&costs, &self.sash.rules, now, self.joins());
             now = phase.end;
             own = own.max(now);
-            self.log_phase(self.plan.tally.phases, &phase.assignments);
             self.wait_until(self.clock.at(now)).await?;
+            self.log_phase(self.plan.tally.phases, &phase.assignments);
             let mut to_itself = Vec::new();
             for (place, &worker) in self.plan.workers.iter().enumerate() {
                 let tasks: Vec<u64> = of(&phase.assignments, worker).map(|task| task as u64).collect();
