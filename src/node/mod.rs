@@ -41,7 +41,7 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
-use crate::transport::{Body, Envelope, Interest, Job, OutgoingBody, Port, Scope, Wanted, wire};
+use crate::transport::{Body, Envelope, Interest, Job, Numbered, OutgoingBody, Port, Scope, Wanted, name_in_logs, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::{Gathered, Group};
 pub use concurrent::Either;
@@ -60,6 +60,9 @@ where
     T: 'static,
     F: Future<Output = Result<T>> + 'static,
 {
+    if log_enabled!(Level::Trace) {
+        name_in_logs(&tags::all());
+    }
     world.run(overlay, |port| Box::pin(program(Node::new(port))))
 }
 
@@ -192,6 +195,7 @@ impl Node {
         // Moves of tasks and what policies say are what a scheduler decided; all else is every message.
         let level = if tasks > 0 || tag == tags::schedule::POLICY { Level::Debug } else { Level::Trace };
         if log_enabled!(level) {
+            name_in_logs(&[tag]);
             log!(level, "{self} sends '{}' to node {to} ({}): {} bytes, {tasks} tasks", tag.name(), self.scope, outgoing.len());
         }
         self.port.send(envelope, outgoing);
@@ -265,16 +269,19 @@ impl Node {
         if let Poll::Ready(event) = &event
             && log_enabled!(Level::Trace)
         {
-            self.log_taken(event);
+            self.log_taken(what, event);
         }
         event
     }
 
     #[cold]
-    fn log_taken(&self, event: &Event) {
+    fn log_taken(&self, what: Wanted, event: &Event) {
+        if let Wanted::Message { tag, .. } = what {
+            name_in_logs(&[tag]);
+        }
         match event {
             Event::Message(Message { envelope, body }) => {
-                trace!("{self} takes {:#06x} from node {} ({}): {} bytes", envelope.tag, envelope.src, envelope.scope, body.len());
+                trace!("{self} takes {} from node {} ({}): {} bytes", Numbered(envelope.tag), envelope.src, envelope.scope, body.len());
             }
             other => trace!("{self} takes {other:?}"),
         }

@@ -110,61 +110,66 @@ pub mod epochs {
     pub const PHASES: u32 = 1 << 16;
 }
 
+/// Each room: its name, its range and its tags.
+fn rooms() -> Vec<(&'static str, RangeInclusive<u16>, Vec<Tag>)> {
+    use {balance as b, collective as c, independent as i, mover as m, phase as p, schedule as s};
+    vec![
+        ("programs", PROGRAMS, vec![]),
+        (
+            "balance",
+            0x0100..=0x01ff,
+            vec![
+                b::CWA_SUM,
+                b::TWA_SUM,
+                b::TWA_TOTAL,
+                b::DEM_LOAD,
+                b::DIFFUSION_LOAD,
+                b::PAIR,
+                b::GUEST_LOAD,
+                b::GOSSIP,
+                b::OFFER,
+                b::ANSWER,
+                b::OF_VIRTUAL,
+                b::TO_VIRTUAL,
+            ],
+        ),
+        ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN, s::TRACE]),
+        (
+            "independent",
+            0x0600..=0x06ff,
+            vec![
+                i::REQUEST,
+                i::GRANT,
+                i::FINISHED,
+                i::DEMAND,
+                i::SUPPLY,
+                i::EFFORT,
+                i::ASSIGN,
+                i::COMPLETED,
+                i::END,
+                i::CLUSTER_EFFORT,
+                i::PRODUCT,
+            ],
+        ),
+        ("redistribute", 0x7c00..=0x7cff, vec![redistribute::VALUES]),
+        ("phase", 0x7d00..=0x7dff, vec![p::CLOCK, p::CLOCK_ANSWER]),
+        ("mover", 0x7e00..=0x7eff, vec![m::TASKS, m::BACK]),
+        (
+            "collective",
+            0x7f00..=0x7fff,
+            vec![c::REDUCE, c::SCAN, c::BROADCAST, c::GATHER, c::ALL_GATHER, c::BARRIER, c::COLLECT, c::OVER_FIRST],
+        ),
+    ]
+}
+
+/// All of the library's tags.
+pub(super) fn all() -> Vec<Tag> {
+    rooms().into_iter().flat_map(|(_, _, tags)| tags).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Each room: its name, its range and its tags.
-    fn rooms() -> Vec<(&'static str, RangeInclusive<u16>, Vec<Tag>)> {
-        use super::{balance as b, collective as c, independent as i, mover as m, phase as p, schedule as s};
-        vec![
-            ("programs", PROGRAMS, vec![]),
-            (
-                "balance",
-                0x0100..=0x01ff,
-                vec![
-                    b::CWA_SUM,
-                    b::TWA_SUM,
-                    b::TWA_TOTAL,
-                    b::DEM_LOAD,
-                    b::DIFFUSION_LOAD,
-                    b::PAIR,
-                    b::GUEST_LOAD,
-                    b::GOSSIP,
-                    b::OFFER,
-                    b::ANSWER,
-                    b::OF_VIRTUAL,
-                    b::TO_VIRTUAL,
-                ],
-            ),
-            ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN, s::TRACE]),
-            (
-                "independent",
-                0x0600..=0x06ff,
-                vec![
-                    i::REQUEST,
-                    i::GRANT,
-                    i::FINISHED,
-                    i::DEMAND,
-                    i::SUPPLY,
-                    i::EFFORT,
-                    i::ASSIGN,
-                    i::COMPLETED,
-                    i::END,
-                    i::CLUSTER_EFFORT,
-                    i::PRODUCT,
-                ],
-            ),
-            ("redistribute", 0x7c00..=0x7cff, vec![super::redistribute::VALUES]),
-            ("phase", 0x7d00..=0x7dff, vec![p::CLOCK, p::CLOCK_ANSWER]),
-            ("mover", 0x7e00..=0x7eff, vec![m::TASKS, m::BACK]),
-            (
-                "collective",
-                0x7f00..=0x7fff,
-                vec![c::REDUCE, c::SCAN, c::BROADCAST, c::GATHER, c::ALL_GATHER, c::BARRIER, c::COLLECT, c::OVER_FIRST],
-            ),
-        ]
-    }
 
     #[test]
     fn every_tag_is_given_once_and_lies_in_the_range_of_its_room() {
@@ -181,7 +186,7 @@ mod tests {
         }
     }
 
-    /// The lists above are complete: a tag that is made anywhere else in the library would not be checked.
+    /// The lists of the rooms are complete: a tag that is made anywhere else in the library would not be checked.
     #[test]
     fn no_other_file_of_the_library_makes_a_tag() {
         fn walk(folder: &std::path::Path, found: &mut Vec<String>, here: &mut usize) {
@@ -205,7 +210,7 @@ mod tests {
         let (mut found, mut here) = (Vec::new(), 0);
         walk(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found, &mut here);
         assert!(found.is_empty(), "{found:#?}");
-        assert_eq!(here, rooms().iter().map(|(_, _, tags)| tags.len()).sum::<usize>());
+        assert_eq!(here, all().len());
     }
 
     #[test]

@@ -188,7 +188,9 @@ pub struct Overlay {
 impl fmt::Display for Overlay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Overlay { topology, placement } = self;
-        write!(f, "{topology} ({} nodes) on {} ranks of {} hosts", placement.nodes(), placement.ranks(), placement.hosts().count())
+        let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (nodes, ranks) = (counted(placement.nodes(), "node"), counted(placement.ranks(), "rank"));
+        write!(f, "{topology} ({nodes}) on {ranks} of {}", counted(placement.hosts().count(), "host"))
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) mod native;
 pub(crate) mod record;
 pub(crate) mod shelf;
 pub mod sim;
+mod tag_names;
 pub(crate) mod tape;
 mod timers;
 /// Public for the fuzzer of this workspace only.
@@ -50,6 +51,8 @@ pub(crate) use body::row;
 pub use body::{Body, OutgoingBody};
 use native::{Collected, Collective, CollectiveId};
 use shelf::Shelf;
+pub(crate) use tag_names::Numbered;
+pub use tag_names::name_in_logs;
 pub(crate) use work::Job;
 pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
 

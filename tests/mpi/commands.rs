@@ -195,7 +195,7 @@ fn logs() -> Result<(), Failed> {
         &["DEBUG", "rank 1: run ", " begins on ", "nodes [1] are here"],
         &["DEBUG", "rank 0 node 0 at ", " begins a phase with 9 units of work"],
         &["TRACE", "rank 1 node 1 at ", " sends 'cwa sub-cube load' to node 0"],
-        &["TRACE", "rank 0: 0x0101 from node 1 arrives for node 0"],
+        &["TRACE", "rank 0: 'cwa sub-cube load' from node 1 arrives for node 0"],
         &["DEBUG", "rank 0 node 0 at ", " sends 'tasks' to node 1", " 4 tasks"],
         &["DEBUG", "rank 1 closes its world"],
     ] {

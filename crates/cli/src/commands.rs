@@ -84,6 +84,8 @@ pub fn run() -> ExitCode {
         Err(why) => return refused(&why.format(&mut parser)),
     };
     env_logger::init();
+    equipoise::transport::name_in_logs(&equipoise_lab::tags::ALL);
+    equipoise::transport::name_in_logs(&equipoise_farm::tags::ALL);
     match command.carry_out() {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ending::Said(status)) => status_of(status),

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use equipoise::node::{self, Event, Node, Tag};
+use equipoise::node::{self, Event, Node};
 use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -20,15 +20,13 @@ use crate::lead::Lead;
 use crate::limits::Processors;
 use crate::messages::{ToHand, ToLead};
 use crate::settings::Settings;
+use crate::tags::{TO_HAND, TO_LEAD};
 
 /// Messages of a rank's lead to other hands, and of its hand to a lead elsewhere.
 type ForOthers = (Vec<(RankId, ToHand)>, Vec<ToLead>);
 
 /// Interval at which a rank looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
-
-const TO_HAND: Tag = Tag::new(0x41, "lead to hand");
-const TO_LEAD: Tag = Tag::new(0x42, "hand to lead");
 
 /// Events of a rank other than messages.
 pub enum Happening {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use equipoise::names;
 use equipoise::topology::RankId;
 use equipoise::{Error, Result};
+use log::debug;
 
 use crate::environment;
 use crate::helper::Helper;
@@ -96,6 +97,7 @@ impl Hand {
         match message {
             ToHand::Begin { job, deadline } => self.begin(job, deadline)?,
             ToHand::Tasks(tasks) => {
+                debug!("rank {}, hand: {} tasks have come from the lead", self.rank, tasks.len());
                 let (empty, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(task, _)| task.how == How::Empty);
                 if !tasks.is_empty() {
                     tasks.iter().for_each(|(task, _)| _ = self.texts.insert(task.seq, task.text.clone()));
@@ -171,6 +173,7 @@ impl Hand {
 
     /// The helper is gone, and so is what it has started when this returns.
     fn helper_is_gone(&self) -> Error {
+        debug!("rank {}, hand: the helper is gone, with {} tasks in its hands", self.rank, self.texts.len());
         Error::Failed(format!("rank {} on {}: the helper that starts the commands has died; --resume goes on", self.rank, self.host))
     }
 

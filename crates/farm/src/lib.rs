@@ -31,4 +31,5 @@ pub mod scheduler;
 pub mod settings;
 pub mod starter;
 pub mod status;
+pub mod tags;
 pub mod task;

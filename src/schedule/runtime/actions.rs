@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use log::{Level, debug, log_enabled};
 
 use super::NodeRuntime;
 use super::phases::{self, BEGIN, Begin};
 use super::task::{Item, TaskHeader, Travelling};
 use crate::error::Result;
+use crate::node::Node;
 use crate::schedule::accounting::Happening;
 use crate::schedule::computation::Computation;
-use crate::schedule::policy::{Action, Occurrence, Origin, POLICY};
+use crate::schedule::policy::{Action, ItemId, Occurrence, Origin, POLICY};
 use crate::topology::NodeId;
 
 impl<C: Computation> NodeRuntime<C> {
@@ -19,6 +21,9 @@ impl<C: Computation> NodeRuntime<C> {
         let me = self.node.me();
         let mut leaving: BTreeMap<NodeId, Vec<Travelling<C::Task>>> = BTreeMap::new();
         for action in actions {
+            if log_enabled!(Level::Debug) {
+                log_decision(&self.node, &action);
+            }
             match action {
                 Action::Queue(item) => self.tasks.queue(item)?,
                 Action::Send { item, to, .. } if to == me => self.tasks.queue(item)?,
@@ -141,5 +146,27 @@ impl<C: Computation> NodeRuntime<C> {
         let balancing = phases::balancing(&self.node, balancer, begin, queue);
         self.phases.balance(self.node.now(), count, balancing);
         Ok(())
+    }
+}
+
+/// Logs a decision of the node's policy. A message to another policy is none of its own: the node logs it where it is sent.
+#[cold]
+fn log_decision(node: &Node, action: &Action<Bytes>) {
+    match action {
+        Action::Queue(ItemId(task)) => debug!("{node} queues task {task}"),
+        Action::Send { item: ItemId(task), to, .. } if *to == node.me() => debug!("{node} queues task {task}"),
+        Action::Send { item: ItemId(task), to, migration: true } => debug!("{node} places task {task} at node {to}"),
+        Action::Send { item: ItemId(task), to, migration: false } => debug!("{node} submits task {task} to node {to}"),
+        Action::Label { item: ItemId(task), label } => debug!("{node} labels task {task} with {label}"),
+        Action::Timer { at } => debug!("{node} decides again at {at} ns"),
+        Action::Give { to } => debug!("{node} is to give node {to} tasks that it can spare"),
+        Action::Forget { to } => debug!("{node} is to give node {to} no tasks any more"),
+        Action::Part { to, .. } => debug!("{node} is to give node {to} part of the task that it executes"),
+        Action::Share { to, most } => debug!("{node} gives node {to} up to {most} of its ready tasks"),
+        Action::Phase { kept } => {
+            let kept: u64 = kept.iter().map(|kept| u64::from(*kept)).sum();
+            debug!("{node} begins a system phase on all nodes, which keep {kept} tasks");
+        }
+        Action::Tell { .. } => {}
     }
 }

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use log::debug;
+
 use super::Sash;
 use super::clusters::Cluster;
 use super::forecast::Forecast;
@@ -211,6 +213,7 @@ impl Scheduler {
             now = phase.end;
             own = own.max(now);
             self.wait_until(self.clock.at(now)).await?;
+            self.log_phase(self.plan.tally.phases, &phase.assignments);
             let mut to_itself = Vec::new();
             for (place, &worker) in self.plan.workers.iter().enumerate() {
                 let tasks: Vec<u64> = of(&phase.assignments, worker).map(|task| task as u64).collect();
@@ -248,7 +251,19 @@ impl Scheduler {
         end
     }
 
+    /// Logs the result of a phase.
+    fn log_phase(&self, number: u64, assignments: &[Assignment]) {
+        let own = || of(assignments, self.seat).count();
+        debug!(
+            "{} ends phase {number} of its scheduling: {} tasks are assigned, {} of them to itself",
+            self.node,
+            assignments.len(),
+            own()
+        );
+    }
+
     fn send(&self, place: usize, assigned: Assigned) {
+        debug!("{} assigns {} tasks to node {}", self.node, assigned.tasks.len(), self.members.nodes[place]);
         self.node.send(self.members.nodes[place], ASSIGN, &assigned);
     }
 
@@ -435,6 +450,7 @@ impl Scheduler {
     }
 
     fn give(&mut self, assignments: Vec<Assignment>) {
+        self.log_phase(self.effort.decisions, &assignments);
         let now = self.now();
         for place in 0..self.plan.workers.len() {
             let worker = self.plan.workers[place];

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeSet;
 
+use log::debug;
 use serde::{Deserialize, Serialize};
 
 use super::dealer::{Deal, Dealer};
@@ -221,6 +222,8 @@ impl Coordinator {
             for rank in &self.clients[place].ranks {
                 match self.dealer.deal(*rank, at) {
                     Deal::Chunk(dealt) => {
+                        let (count, first) = (dealt.count(), dealt.first().unwrap_or_default());
+                        debug!("{} deals {count} tasks, from task {first} on, to node {}", self.node, self.clients[place].node);
                         chunk::push(&mut grant.chunks, dealt);
                         got = true;
                     }
@@ -232,7 +235,11 @@ impl Coordinator {
             grant.ended = !got && later.is_none();
         }
         self.grants += grant.answers;
+        if grant.ended {
+            debug!("{} has no more tasks for node {}", self.node, self.clients[place].node);
+        }
         if let Some(arrival) = later.filter(|_| grant.answers < chunks) {
+            debug!("{} lets node {} wait until more tasks have arrived", self.node, self.clients[place].node);
             match self.pace.by_model {
                 true => _ = self.pending.insert((since, place)),
                 false => self.patient.push((place, chunks - grant.answers)),

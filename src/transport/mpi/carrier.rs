@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
 use crate::transport::interrupt::Interrupt;
 use crate::transport::work::since;
-use crate::transport::{Envelope, Event, Finished, Message, OutgoingBody, Signal, Ticks, wire};
+use crate::transport::{Envelope, Event, Finished, Message, Numbered, OutgoingBody, Signal, Ticks, wire};
 
 /// Maximum number of messages that one poll of the network takes, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
@@ -264,7 +264,7 @@ impl State {
         let envelope = &message.envelope;
         if log_enabled!(Level::Trace) {
             let Envelope { src, dst, scope, tag, .. } = envelope;
-            trace!("rank {}: {tag:#06x} from node {src} arrives for node {dst} ({scope})", self.me);
+            trace!("rank {}: {} from node {src} arrives for node {dst} ({scope})", self.me, Numbered(*tag));
         }
         if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
             run.received += 1;

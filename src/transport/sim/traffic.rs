@@ -7,7 +7,7 @@ use super::measured::Measured;
 use super::network::{Link, Network};
 use super::state::{Due, State};
 use crate::topology::{NodeId, Overlay, Placement};
-use crate::transport::{Envelope, Event, Message, Ticks, wire};
+use crate::transport::{Envelope, Event, Message, Numbered, Ticks, wire};
 
 fn size(message: &Message) -> u64 {
     (wire::HEADER + message.body.len()) as u64
@@ -174,7 +174,7 @@ impl State {
         }
         if log_enabled!(Level::Trace) {
             let (rank, Envelope { scope, tag, .. }) = (overlay.placement.rank_of(dst), &message.envelope);
-            trace!("rank {rank}: {tag:#06x} from node {src} arrives for node {dst} ({scope}) at {} ns", self.now);
+            trace!("rank {rank}: {} from node {src} arrives for node {dst} ({scope}) at {} ns", Numbered(*tag), self.now);
         }
         if message.envelope.is_progress() {
             self.progressed(self.now);

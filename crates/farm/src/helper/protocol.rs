@@ -3,11 +3,12 @@
 use std::io::{self, Read, Write};
 
 use bytes::Bytes;
-use equipoise::node::{self, Tag};
+use equipoise::node;
 use equipoise::topology::RankId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::tags::HELPER;
 use crate::task::{Outcome, Task};
 
 /// From the rank.
@@ -65,8 +66,6 @@ pub enum News {
     OnHost(Outcome),
 }
 
-const ORDERS: Tag = Tag::new(1, "between a rank and its helper");
-
 /// Writes a message.
 pub fn frame(message: &impl Serialize) -> Vec<u8> {
     let body = node::pack(message);
@@ -97,7 +96,7 @@ pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>>
     }
     let rest = arrived.split_off(end);
     let frame = Bytes::from(std::mem::replace(arrived, rest));
-    node::unpack(&frame.slice(8..), 0, ORDERS).map(Some).map_err(io::Error::other)
+    node::unpack(&frame.slice(8..), 0, HELPER).map(Some).map_err(io::Error::other)
 }
 
 /// Waits for a message; `None` if the other end is closed.

@@ -1,5 +1,7 @@
 //! Distribution of tasks: selection of tasks for a rank, and their number.
 
+use log::debug;
+
 use super::pool::Ready;
 use super::{Lead, Out, Rank};
 use crate::messages::ToHand;
@@ -53,6 +55,9 @@ impl Lead {
         let rank = RankId::new(at as u32);
         self.ranks[at].held += tasks.len() as u64;
         let keeps = self.settings.survives;
+        for (task, attempts) in &tasks {
+            debug!("rank 0, lead: task {} goes to rank {rank}, attempts before: {attempts}", task.seq);
+        }
         let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, rank, keeps, now)));
         self.out.extend(out);
         self.sends.push((rank, ToHand::Tasks(tasks)));

@@ -1,5 +1,7 @@
 //! Tasks that this job does not run any more: they are left for another one, and so is all that waits for them.
 
+use log::debug;
+
 use super::Lead;
 use super::pool::{Added, Ready};
 
@@ -23,7 +25,10 @@ impl Lead {
         let mut left = self.pool.leave(seq);
         left.push(seq);
         self.counts.left += left.len() as u64;
-        left.into_iter().for_each(|seq| self.printer.skip(seq));
+        for seq in left {
+            debug!("rank 0, lead: task {seq} is left for another job");
+            self.printer.skip(seq);
+        }
     }
 
     /// All tasks before a barrier have ended. What is behind it is left if one of them is, or if `check` holds and one has failed.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use equipoise::topology::RankId;
 use equipoise::{Error, Result, names};
+use log::debug;
 
 use super::Lead;
 use crate::journal;
@@ -31,6 +32,7 @@ impl Lead {
         let outputs = self.printer.lose(rank);
         let tasks = self.out.values().filter(|out| out.rank == rank).count();
         self.inheritances.push((rank, now + SETTLES));
+        debug!("rank 0, lead: rank {rank} is lost; its tasks are looked at again in {SETTLES} s");
         let mut said = format!("rank {rank} on {} is lost; the others take over its {tasks} tasks", self.hosts.name(rank));
         if outputs > 0 {
             said += &format!("; long outputs of {outputs} tasks are lost with it");
@@ -55,6 +57,7 @@ impl Lead {
                     self.leave(seq);
                     continue;
                 };
+                debug!("rank 0, lead: task {seq} of lost rank {rank} is to be dealt again");
                 self.pool((Task { text: out.text, ..*rest }, out.attempts));
             }
         }

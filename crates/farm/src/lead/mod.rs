@@ -22,6 +22,7 @@ use equipoise::error::LostTasks;
 use equipoise::schedule::selfsched::rules::{Chunks, Measured, Rule};
 use equipoise::topology::RankId;
 use equipoise::{Error, Result};
+use log::debug;
 use serde_json::{Value, json};
 
 use crate::journal::past::Past;
@@ -334,6 +335,7 @@ impl Lead {
             self.event(|_| event(&outcome, from, line, &text));
         }
         if outcome.state == State::Again {
+            debug!("rank 0, lead: task {seq} failed on rank {from} in attempt {}, and is tried again there", outcome.attempt);
             return Ok(());
         }
         self.out.remove(&seq);
@@ -344,6 +346,7 @@ impl Lead {
         if !self.recorded.insert(seq) {
             return Err(LostTasks::RecordedTwice { task: seq }.into());
         }
+        debug!("rank 0, lead: task {seq} has ended on rank {from} in attempt {}: {}", outcome.attempt, outcome.state.name());
         self.sharing.ended(seq)?;
         self.counts.count(outcome.state);
         if let Some(report) = &mut self.report {
@@ -407,7 +410,9 @@ impl Lead {
         if !self.draining {
             self.draining = true;
             self.counts.drained = true;
-            self.counts.left += self.pool.take_all();
+            let left = self.pool.take_all();
+            debug!("rank 0, lead: nothing more is started, {left} tasks that were not dealt are left; those that run have {grace} s");
+            self.counts.left += left;
             self.barrier = None;
             self.is_read &= !self.sharing.count_again();
         }

@@ -12,18 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::kernel::{Kernels, Range};
 use super::piece::PIECE;
 use super::tree::SpreadTree;
+use crate::tags::epochs;
 use equipoise::error::{Error, Result};
 use equipoise::node::collective::Group;
 use equipoise::node::{Event, Node, Tag, Ticks};
 use equipoise::topology::NodeId;
 
-/// The epoch in which the sample is computed on.
-const COMPUTING: u32 = 3;
-const SAMPLE: Tag = Tag::new(10, "sample");
-const PROBE: Tag = Tag::new(11, "probe");
-const ECHO: Tag = Tag::new(12, "echo");
-const COSTS: Tag = Tag::new(14, "costs of computing");
-const BACK: Tag = Tag::new(13, "measured links");
+const SAMPLE: Tag = crate::tags::spread::SAMPLE;
+const PROBE: Tag = crate::tags::spread::PROBE;
+const ECHO: Tag = crate::tags::spread::ECHO;
+const COSTS: Tag = crate::tags::spread::COSTS;
+const BACK: Tag = crate::tags::spread::BACK;
 
 /// A link: seconds until a message begins to arrive, and per byte after that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,7 +84,7 @@ pub async fn calibrate(
     group.barrier(&node).await?;
     let mine = match kernels.assumed(me) {
         Some(per_byte) => (0.0, per_byte),
-        None => computing(&node.epoch(COMPUTING), &*kernels, &sample, enough).await?,
+        None => computing(&node.epoch(epochs::COMPUTING), &*kernels, &sample, enough).await?,
     };
     let all = gathered(&node, &tree, mine).await?;
     let links = links(&node, &tree, bulk).await?;

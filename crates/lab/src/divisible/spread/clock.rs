@@ -4,8 +4,8 @@ use equipoise::error::Result;
 use equipoise::node::{Node, Tag, Ticks};
 use equipoise::topology::NodeId;
 
-const ASK: Tag = Tag::new(20, "what time is it?");
-const TIME: Tag = Tag::new(21, "the time");
+const ASK: Tag = crate::tags::spread::ASK;
+const TIME: Tag = crate::tags::spread::TIME;
 
 const TRIPS: u32 = 5;
 

@@ -11,8 +11,8 @@ use equipoise::error::Result;
 use equipoise::node::{Node, Tag};
 use equipoise::topology::NodeId;
 
-const MORE: Tag = Tag::new(30, "more output");
-const OUTPUT: Tag = Tag::new(31, "output");
+const MORE: Tag = crate::tags::spread::MORE;
+const OUTPUT: Tag = crate::tags::spread::OUTPUT;
 
 /// Outputs of the kernels of a rank.
 pub trait Outputs {

@@ -15,8 +15,8 @@ use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Node, Tag, Ticks, open};
 use equipoise::topology::NodeId;
 
-const CHUNK: Tag = Tag::new(4, "chunk");
-const NEXT: Tag = Tag::new(5, "a chunk's answer, and a request for the next");
+const CHUNK: Tag = crate::tags::spread::CHUNK;
+const NEXT: Tag = crate::tags::spread::NEXT;
 
 /// Chunks that each node gets on average.
 pub const CHUNKS_EACH: u64 = 16;

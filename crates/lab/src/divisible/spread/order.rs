@@ -7,7 +7,7 @@ use equipoise::error::{Error, Result};
 use equipoise::node::{Message, Tag, Ticks};
 use equipoise::topology::NodeId;
 
-pub(super) const DONE: Tag = Tag::new(3, "a share's answer");
+pub(super) const DONE: Tag = crate::tags::spread::DONE;
 
 /// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

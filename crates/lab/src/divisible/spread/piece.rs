@@ -17,8 +17,8 @@ pub const PIECE: u64 = 256 << 10;
 /// four hosts 1 MiB made a division 5 % slower (lost packets, and pieces that arrive out of turn).
 const UNDER_WAY: u64 = 3 * PIECE / 2;
 
-pub const PIECE_TAG: Tag = Tag::new(1, "piece of a share");
-pub const ACCEPTED: Tag = Tag::new(2, "piece accepted");
+pub const PIECE_TAG: Tag = crate::tags::spread::PIECE;
+pub const ACCEPTED: Tag = crate::tags::spread::ACCEPTED;
 
 /// Bytes in front of a piece's content.
 pub const HEAD: usize = 16;

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::fit::median;
 use super::rounds;
 
-const PING: Tag = Tag::new(30, "ping");
-const PONG: Tag = Tag::new(31, "pong");
-const BURST: Tag = Tag::new(32, "burst");
-const BURST_END: Tag = Tag::new(33, "end of a burst");
-const CROSSING: Tag = Tag::new(34, "crossing message");
+const PING: Tag = crate::tags::probe::PING;
+const PONG: Tag = crate::tags::probe::PONG;
+const BURST: Tag = crate::tags::probe::BURST;
+const BURST_END: Tag = crate::tags::probe::BURST_END;
+const CROSSING: Tag = crate::tags::probe::CROSSING;
 
 /// Body of the message with which the rates of all pairs of hosts are compared.
 pub const LARGE: usize = 64 << 10;

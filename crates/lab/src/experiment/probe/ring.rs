@@ -10,7 +10,7 @@ use equipoise::{Error, Result};
 
 use super::links::{Timed, us};
 
-const RING: Tag = Tag::new(35, "message of a ring");
+const RING: Tag = crate::tags::probe::RING;
 
 /// Microseconds of an exchange in which the first rank of each host sends a message to that of the next host and receives one from that of the one
 /// before, all at once, for bodies of some sizes. Nothing for one host.
