@@ -76,14 +76,15 @@ impl Launcher {
         }
         command.arg("-n").arg(ranks.to_string()).arg(&self.program).args(arguments).args(["--output", "json"]);
         let failed = |why: String| Error::Failed(format!("on {ranks} real ranks: {why}"));
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|why| failed(format!("{} cannot be started: {why}", self.mpirun.display())))?;
-        let (out, errors) = (read(child.stdout.take()), read(child.stderr.take()));
-        let status = self.ending.passed_on(|ending| ended(&mut child, ending)).map_err(|why| failed(why.to_string()))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let cannot_start = |why: io::Error| io::Error::new(why.kind(), format!("{} cannot be started: {why}", self.mpirun.display()));
+        // Signals are noted before there is a launcher, which would outlive this program otherwise.
+        let launched = self.ending.passed_on(|ending| {
+            let mut child = command.spawn().map_err(cannot_start)?;
+            let (out, errors) = (read(child.stdout.take()), read(child.stderr.take()));
+            Ok((ended(&mut child, ending)?, out, errors))
+        });
+        let (status, out, errors) = launched.map_err(|why| failed(why.to_string()))?;
         let text = |thread: thread::JoinHandle<Vec<u8>>| String::from_utf8_lossy(&thread.join().unwrap_or_default()).into_owned();
         let (out, errors) = (text(out), text(errors));
         let last = || errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_string();
