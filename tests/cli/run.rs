@@ -114,6 +114,20 @@ fn duties_reach_the_hierarchical_schedulers() {
 }
 
 #[test]
+fn nodes_are_placed_by_the_rule() {
+    for scheduler in ["steal", "hierarchical:host_rank=3", "neighbour:age=0.5"] {
+        let run = |rule: &str| {
+            let line =
+                format!("run --sim 12 --sim-hosts 3,cyclic --workload queens:n=8 --scheduler {scheduler} --placement {rule} --output json");
+            let record = lines(&line).remove(0);
+            assert_eq!((&record["answer"], &record["known"]), (&92.into(), &92.into()), "{line}");
+            record["makespan"].as_f64().unwrap()
+        };
+        assert!(run("hosts") != run("identity") && run("hosts") == run("hosts"), "{scheduler}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let text = |seed: u32| lines(&format!("run --sim 16 --scheduler steal --workload tree:levels=5 --seed {seed} --output json"));
     assert_eq!(text(7), text(7));
