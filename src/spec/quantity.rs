@@ -12,7 +12,7 @@ pub enum Prefixes {
     Binary,
 }
 
-/// Description of what [`bytes`] takes, for sentences.
+/// Description of what [`bytes()`] takes, for sentences.
 pub const BYTES: &str = "a whole number of bytes below 2^64, such as 4096, 500M, 8e9 or 2GiB";
 
 /// Description of a time with its unit, for sentences.

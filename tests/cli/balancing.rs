@@ -102,6 +102,12 @@ fn the_time_of_a_phase_counts_where_tasks_have_a_duration() {
         said.starts_with("On these 4 simulated ranks use direct: a step takes 40.0 ms now and 10.0 ms after; balancing costs "),
         "{said}"
     );
+    for (more, times) in [("--steps 5", 1), ("--steps 5 --task-seconds 1e-3", 0), ("", 0)] {
+        let line = format!("compare --sim 4 --loads 40,0,0,0 --balancer direct,cwa --output json {more}");
+        let output = Command::cargo_bin("equipoise").unwrap().args(line.split_whitespace()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(errors.matches("--steps is not used: the duration of tasks is not known").count(), times, "{more}: {errors}");
+    }
 }
 
 #[test]

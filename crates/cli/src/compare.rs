@@ -201,6 +201,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         for (case, left_out) in results.iter().flat_map(|case| case.left_out.iter().map(move |one| (case, one))) {
             terminal::remark(&format!("left out with {}: {}: {}", case.loads, left_out.balancer, left_out.why));
         }
+        let knows_durations = results.iter().flat_map(|case| &case.records).any(|record| record.unit_seconds().is_some());
+        if arguments.steps.is_some() && !knows_durations && !results.is_empty() {
+            terminal::remark("--steps is not used: the duration of tasks is not known (see --task-seconds)");
+        }
         match Interruption::of(world, reached.0, reached.1).filter(|_| results.is_empty()) {
             Some(interruption) => terminal::interrupted(arguments.output, &interruption, "phases"),
             None => show(arguments.output, &results, &launch::environment(world), files),

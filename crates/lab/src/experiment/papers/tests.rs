@@ -103,12 +103,13 @@ fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
     drop(kept);
     let kept = Kept::open(&path).unwrap();
     let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
-    assert_eq!(how.left(Paper::Wu, &jobs()), 13);
+    // Of 20 cases each.
+    assert_eq!(how.left(Paper::Wu, &jobs()), 13 * 20);
     let told = Mutex::new(Vec::new());
     assert_eq!(numbers(measure(Paper::Wu, &jobs(), &how, |done| told.lock().unwrap().push(done)).unwrap()), whole);
     let mut told = told.into_inner().unwrap();
     told.sort_unstable();
-    assert_eq!(told, (1..=13).collect::<Vec<_>>());
+    assert_eq!(told, (1..=13).map(|jobs| jobs * 20).collect::<Vec<_>>());
     // All of them are there: nothing is measured, also by jobs that could not.
     drop(kept);
     let kept = Kept::open(&path).unwrap();
@@ -116,9 +117,9 @@ fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
     let broken = |x: u32| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], |_, _| Err(Error::Failed("again".into())));
     assert_eq!(numbers(measure(Paper::Wu, &(0..20).map(broken).collect::<Vec<_>>(), &how, |_| {}).unwrap()), whole);
     // Another seed, paper or number of cases is another point.
-    assert_eq!(how.left(Paper::Sash, &jobs()), 20);
-    for other in [Measuring::new(Effort::Quick, 2), Measuring::new(Effort::Full, 1)] {
-        assert_eq!(Measuring { kept: Some(&kept), ..other }.left(Paper::Wu, &jobs()), 20);
+    assert_eq!(how.left(Paper::Sash, &jobs()), 20 * 20);
+    for (other, cases) in [(Measuring::new(Effort::Quick, 2), 20), (Measuring::new(Effort::Full, 1), 40)] {
+        assert_eq!(Measuring { kept: Some(&kept), ..other }.left(Paper::Wu, &jobs()), 20 * cases);
     }
 }
 
