@@ -260,19 +260,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     // Cases on real ranks take longer than simulated ones by far: each kind has its own count, by which the time left is estimated.
     let cases = |alone| parts.iter().filter(|part| part.alone == alone).map(|part| how.left(part.paper, &part.jobs)).sum::<u64>();
-    let (simulated, on_ranks) = (cases(false), cases(true));
+    let (all, mut before) = ([cases(false), cases(true)], [0, 0]);
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
-    let (mut before, mut was_alone) = (0, false);
     for Part { paper, jobs, claims, alone } in parts {
         let how = Measuring { threads: if alone { 1 } else { how.threads }, ..how };
         let left = how.left(paper, &jobs);
-        let number = if alone { on_ranks } else { simulated };
-        if alone && !was_alone {
-            (before, was_alone) = (0, true);
-        }
-        progress.at(before, number, paper.name());
-        let measured = papers::measure(paper, &jobs, &how, |done| progress.at(before + done, number, paper.name()))?;
-        before += left;
+        let kind = usize::from(alone);
+        let reached = |done| progress.at(before[kind] + done, all[kind], paper.name());
+        reached(0);
+        let measured = papers::measure(paper, &jobs, &how, reached)?;
+        before[kind] += left;
         judged.extend(papers::judge(paper, &claims, &measured, &records)?);
         points.extend(measured.0);
     }

@@ -253,12 +253,11 @@ impl Scheduler {
 
     /// Logs the result of a phase.
     fn log_phase(&self, number: u64, assignments: &[Assignment]) {
-        let own = || of(assignments, self.seat).count();
         debug!(
             "{} ends phase {number} of its scheduling: {} tasks are assigned, {} of them to itself",
             self.node,
             assignments.len(),
-            own()
+            of(assignments, self.seat).count()
         );
     }
 

@@ -222,8 +222,13 @@ impl Coordinator {
             for rank in &self.clients[place].ranks {
                 match self.dealer.deal(*rank, at) {
                     Deal::Chunk(dealt) => {
-                        let (count, first) = (dealt.count(), dealt.first().unwrap_or_default());
-                        debug!("{} deals {count} tasks, from task {first} on, to node {}", self.node, self.clients[place].node);
+                        debug!(
+                            "{} deals {} tasks, from task {} on, to node {}",
+                            self.node,
+                            dealt.count(),
+                            dealt.first().unwrap_or_default(),
+                            self.clients[place].node
+                        );
                         chunk::push(&mut grant.chunks, dealt);
                         got = true;
                     }

@@ -86,11 +86,12 @@ impl Layers {
     pub fn of(form: LayeredForm, topology: &Topology, ranks: u32, origin: NodeId) -> Result<Layers, String> {
         match (form, topology) {
             (LayeredForm::Hypercube, Topology::Hypercube(cube)) => {
-                if cube.nodes() != ranks && ranks.is_power_of_two() {
-                    return Err(format!("{topology} has {} nodes, and there are {ranks} ranks; it needs a rank for each", cube.nodes()));
-                }
-                if cube.nodes() != ranks {
+                let nodes = cube.nodes();
+                if !ranks.is_power_of_two() {
                     return Err(format!("it needs a power of two of ranks, one for each node of the hypercube; there are {ranks}"));
+                }
+                if nodes != ranks {
+                    return Err(format!("{topology} has {nodes} nodes, and there are {ranks} ranks; it needs a rank for each"));
                 }
                 if cube.dimension() > MOST_DIMENSIONS {
                     return Err(format!("it goes up to dimension {MOST_DIMENSIONS}; the hypercube has {}", cube.dimension()));

@@ -123,7 +123,7 @@ pub struct CompareRecord {
     /// Place among the balancers that were compared.
     #[serde(skip)]
     pub contender: usize,
-    /// Place in the list of the simplest balancers, which decides between equally good ones.
+    /// Position in the list of balancers from the simplest on. It breaks ties between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
     /// Loads for the pictures; not in JSON.

@@ -22,7 +22,7 @@ pub(super) const EXECUTED: &str = ", executed";
 
 /// Seconds for a byte of a processor's computation, w Tcp.
 const PER_BYTE: f64 = 200e-9;
-/// Input lines per processor. With fewer, message headers and rounding to whole lines would be noticeable against the smallest share.
+/// Number of input lines per processor. With fewer lines, message headers and rounding to whole lines would distort the smallest shares.
 const LINES_EACH: u32 = 900;
 /// Dimensions of the figures' executed points.
 const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=8;
