@@ -70,7 +70,10 @@ struct Arguments {
 
 fn main() {
     if let Err(why) = arguments().and_then(|arguments| run(&arguments)) {
-        eprintln!("baseline: {why}");
+        // What all ranks find is said by the first.
+        if !matches!(&why, Error::Failed(text) if text.is_empty()) {
+            eprintln!("baseline: {why}");
+        }
         std::process::exit(why.exit_status());
     }
 }
@@ -202,7 +205,7 @@ impl Bench {
         Ok(Bench { comm: Rc::new(comm), world, plain, ranks, me, loads, expected })
     }
 
-    /// The time of the slowest rank.
+    /// The largest of the ranks' numbers; of times, that of the slowest rank.
     fn slowest(&self, mine: f64) -> f64 {
         let mut slowest = 0.0;
         self.comm.all_reduce_into(&mine, &mut slowest, SystemOperation::max());
@@ -214,22 +217,22 @@ impl Bench {
         self.loads[..self.me].iter().sum()
     }
 
-    /// Checks that every task is on some rank, once and as it was, and that every rank has its share of them.
-    fn check(&self, name: &str, found: Found) -> Result<()> {
+    /// Checks that every task is on some rank, once and as it was, and that every rank has its share of them: but for a task or two, or, where no exact
+    /// result is promised, but for a fiftieth. All ranks find the same, so that none waits for one that has failed.
+    fn check(&self, name: &str, is_exact: bool, found: Found) -> Result<()> {
         let mut all = [0u64; 4];
         self.comm.all_reduce_into(&[found.tasks, found.ids, found.squares, found.wrong], &mut all, SystemOperation::sum());
-        if all != self.expected {
-            return Err(Error::wrong_result(format!(
-                "{name}: {:?} became {all:?} (tasks, sums of ids and squares, words changed)",
-                self.expected
-            )));
-        }
         let share = self.expected[0] / u64::from(self.ranks);
-        // Some methods leave a rank one task more or less.
-        if found.tasks.abs_diff(share) > 2 {
-            return Err(Error::Failed(format!("{name} does not balance: rank {} has {} tasks of {share}", self.me, found.tasks)));
-        }
-        Ok(())
+        let furthest = self.slowest(found.tasks.abs_diff(share) as f64);
+        let allowed = if is_exact { 2 } else { 2.max(share / 50) };
+        let why = match () {
+            () if all != self.expected => {
+                format!("{name}: {:?} became {all:?} (tasks, sums of ids and squares, words changed)", self.expected)
+            }
+            () if furthest > allowed as f64 => format!("{name} does not balance: a rank is {furthest} tasks from its share, {share}"),
+            () => return Ok(()),
+        };
+        Err(Error::Failed(if self.me == 0 { why } else { String::new() }))
     }
 
     fn phase(&mut self, contender: &Contender, payload: usize, libraries: &mut [ByHand]) -> Result<Times> {
@@ -253,7 +256,7 @@ impl Bench {
         let began = Instant::now();
         library.phase(way)?;
         let whole = self.slowest(began.elapsed().as_secs_f64() * 1e3);
-        self.check(name, library.check())?;
+        self.check(name, true, library.check())?;
         Ok(Times { whole, information: f64::NAN })
     }
 
@@ -284,7 +287,7 @@ impl Bench {
         let mut found = Found::default();
         results.iter().for_each(|(_, (.., queue))| examine(queue, &mut found));
         let times = Times { whole: self.slowest(whole), information: self.slowest(information) };
-        self.check(&chosen.name, found)?;
+        self.check(&chosen.name, chosen.entry.facts.promises.exact, found)?;
         Ok(times)
     }
 
