@@ -19,7 +19,7 @@ use super::run::{Item, Run};
 use super::status::{Failure, Result, Status};
 use super::voice::Voice;
 use crate::topology::RankId;
-use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
+use crate::transport::mpi::guest::{self as carrier, Link, Patience, Received};
 use crate::transport::wire;
 use crate::trigger::Watch;
 
@@ -302,7 +302,7 @@ impl State {
         self.since = Instant::now();
     }
 
-    pub(super) fn wait(&mut self, kind: i32, from: RankId) -> Result<Word> {
+    pub(super) fn wait(&mut self, kind: i32, from: RankId) -> Result<Received> {
         let call = self.call;
         let mut patience = Patience::new();
         self.has_progressed();

@@ -10,7 +10,7 @@ use super::letters::{kinds, read};
 use super::run::{ASK, Counts, DONE, Item, RESULT, STOP, TASKS, TOKEN, Token};
 use super::status::{Failure, Result, Status};
 use crate::topology::RankId;
-use crate::transport::mpi::guest::Word;
+use crate::transport::mpi::guest::Received;
 use crate::transport::wire;
 
 impl State {
@@ -34,7 +34,7 @@ impl State {
         Ok(happened)
     }
 
-    fn hear(&mut self, word: &Word) -> Result<()> {
+    fn hear(&mut self, word: &Received) -> Result<()> {
         let Some(run) = &mut self.run else { return Ok(()) };
         let number = run.number;
         match word.kind {

@@ -12,7 +12,7 @@ use equipoise::topology::{HostId, PlacementRule, RankId};
 use equipoise::transport::launcher;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_farm::engine::{self, Seat};
+use equipoise_farm::engine::{self, FarmRank};
 use equipoise_farm::helper::Helper;
 use equipoise_farm::helper::running::now;
 use equipoise_farm::journal::joblog::Joblog;
@@ -271,7 +271,7 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
     let prepared = prepare::prepare_and_say(settings, 1, &mut |text| say(text, quiet))?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
-    engine::alone(Seat::new(settings, RankId::FIRST, slots, helper, Some(lead))?, job)
+    engine::alone(FarmRank::new(settings, RankId::FIRST, slots, helper, Some(lead))?, job)
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
@@ -296,7 +296,7 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
         say(&remark, quiet);
     }
     let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
-    let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
+    let status = engine::over(world, FarmRank::new(settings, me, slots, helper, lead)?, job)?;
     leave(world, status);
     Ok(status)
 }

@@ -194,7 +194,7 @@ impl Arguments {
 }
 
 /// Points that are measured together, and the claims that are judged by them.
-struct Part {
+struct Batch {
     paper: Paper,
     jobs: Vec<Job>,
     claims: Vec<Claim>,
@@ -237,16 +237,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let launcher = arguments.launcher()?;
     let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "cases");
     let wanted = |job: &Job| items.is_empty() || items.contains(&job.item);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Batch> = Vec::new();
     for (paper, study) in studies {
         let further = if report.is_some() { paper.further()? } else { Vec::new() };
-        parts.push(Part { paper, jobs: study.jobs.into_iter().filter(wanted).collect(), claims: study.claims, alone: false });
-        parts.push(Part { paper, jobs: further.into_iter().filter(wanted).collect(), claims: Vec::new(), alone: false });
+        parts.push(Batch { paper, jobs: study.jobs.into_iter().filter(wanted).collect(), claims: study.claims, alone: false });
+        parts.push(Batch { paper, jobs: further.into_iter().filter(wanted).collect(), claims: Vec::new(), alone: false });
     }
     if let Some(launcher) = &launcher {
         for paper in arguments.papers() {
             let jobs: Vec<Job> = paper.on_ranks(launcher).into_iter().filter(wanted).collect();
-            parts.push(Part { paper, jobs, claims: Vec::new(), alone: true });
+            parts.push(Batch { paper, jobs, claims: Vec::new(), alone: true });
         }
     }
     if let Some(launcher) = &launcher {
@@ -262,7 +262,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let cases = |alone| parts.iter().filter(|part| part.alone == alone).map(|part| how.left(part.paper, &part.jobs)).sum::<u64>();
     let (all, mut before) = ([cases(false), cases(true)], [0, 0]);
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
-    for Part { paper, jobs, claims, alone } in parts {
+    for Batch { paper, jobs, claims, alone } in parts {
         let how = Measuring { threads: if alone { 1 } else { how.threads }, ..how };
         let left = how.left(paper, &jobs);
         let kind = usize::from(alone);

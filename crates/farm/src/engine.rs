@@ -37,7 +37,7 @@ pub enum Happening {
 }
 
 /// One rank's part: its hand, and on rank 0 the lead.
-pub struct Seat {
+pub struct FarmRank {
     lead: Option<Lead>,
     hand: Hand,
     /// The job goes on when a rank other than 0 dies.
@@ -45,12 +45,12 @@ pub struct Seat {
     happenings: Receiver<Happening>,
 }
 
-impl Seat {
+impl FarmRank {
     /// Rank `rank`'s part. The helper was started before MPI; there is none where all tasks are empty.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn new(settings: &Settings, rank: RankId, slots: Slots, helper: Option<Helper>, lead: Option<Lead>) -> Result<Seat> {
+    pub fn new(settings: &Settings, rank: RankId, slots: Slots, helper: Option<Helper>, lead: Option<Lead>) -> Result<FarmRank> {
         let refused = |why: io::Error| Error::Failed(format!("rank {rank}: no thread can be started: {why}"));
         let (happen, happenings) = unbounded();
         if let Some(helper) = &helper {
@@ -60,7 +60,7 @@ impl Seat {
         let synced = happen.clone();
         let hand = Hand::new(settings, rank, slots, helper, Box::new(move |records| drop(synced.send(Happening::Synced(records)))));
         listen_to_signals(happen).map_err(refused)?;
-        Ok(Seat { lead, hand, survives: settings.survives, happenings })
+        Ok(FarmRank { lead, hand, survives: settings.survives, happenings })
     }
 
     fn happen(&mut self, what: Happening) -> Result<()> {
@@ -152,20 +152,20 @@ fn next(happenings: &Receiver<Happening>) -> Vec<Happening> {
 ///
 /// # Errors
 /// If the job cannot go on.
-pub fn alone(mut seat: Seat, job: u32) -> Result<i32> {
-    seat.begin(job)?;
+pub fn alone(mut farm_rank: FarmRank, job: u32) -> Result<i32> {
+    farm_rank.begin(job)?;
     let mut ticked = now();
     loop {
-        seat.settle(RankId::FIRST)?;
-        if seat.is_over() {
-            return seat.end();
+        farm_rank.settle(RankId::FIRST)?;
+        if farm_rank.is_over() {
+            return farm_rank.end();
         }
-        for what in next(&seat.happenings) {
-            seat.happen(what)?;
+        for what in next(&farm_rank.happenings) {
+            farm_rank.happen(what)?;
         }
         if now() - ticked >= TICK.as_secs_f64() {
             ticked = now();
-            seat.happen(Happening::Tick)?;
+            farm_rank.happen(Happening::Tick)?;
         }
     }
 }
@@ -186,20 +186,20 @@ pub fn meet(world: &mut World) -> Result<(RankId, Vec<Processors>)> {
     met.into_iter().next().map(|(_, met)| met).ok_or_else(|| Error::Failed("a farm runs on real ranks".into()))
 }
 
-/// Runs the farm over the ranks of a world, this rank with its seat. Returns the exit status on rank 0, and 0 elsewhere.
+/// Runs the farm over the ranks of a world, this rank with its farm_rank. Returns the exit status on rank 0, and 0 elsewhere.
 ///
 /// # Errors
 /// If the job cannot go on.
-pub fn over(world: &mut World, seat: Seat, job: u32) -> Result<i32> {
+pub fn over(world: &mut World, farm_rank: FarmRank, job: u32) -> Result<i32> {
     let ranks = world.ranks();
     let overlay = Overlay::one_host(Topology::parse("complete", ranks)?, ranks)?;
-    let mut seat = Some(seat);
+    let mut farm_rank = Some(farm_rank);
     let statuses = node::run(world, &overlay, |node| {
         // A real rank hosts one node.
-        let seat = seat.take();
+        let farm_rank = farm_rank.take();
         async move {
-            match seat {
-                Some(seat) => sit(node, seat, job).await,
+            match farm_rank {
+                Some(farm_rank) => sit(node, farm_rank, job).await,
                 None => Err(Error::Failed("a farm runs on real ranks".into())),
             }
         }
@@ -207,47 +207,47 @@ pub fn over(world: &mut World, seat: Seat, job: u32) -> Result<i32> {
     Ok(statuses.first().map_or(0, |(_, status)| *status))
 }
 
-async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
+async fn sit(node: Node, mut farm_rank: FarmRank, job: u32) -> Result<i32> {
     // A rank has one node.
     let node_of = |rank| node.overlay().placement.real_node_of(rank);
-    let (me, survives) = (node.rank_of(node.me()), seat.survives);
-    seat.begin(job)?;
+    let (me, survives) = (node.rank_of(node.me()), farm_rank.survives);
+    farm_rank.begin(job)?;
     let wait = |happenings: &Receiver<Happening>| {
         let happenings = happenings.clone();
         node.start(move |_| next(&happenings));
     };
-    wait(&seat.happenings);
+    wait(&farm_rank.happenings);
     let mut ticked = now();
     loop {
-        let (to_hands, to_lead) = seat.settle(me)?;
+        let (to_hands, to_lead) = farm_rank.settle(me)?;
         to_hands.iter().for_each(|(to, message)| node.send(node_of(*to), TO_HAND, message));
         to_lead.iter().for_each(|message| node.send(0, TO_LEAD, message));
-        let is_over = seat.is_over();
+        let is_over = farm_rank.is_over();
         match node.next_event().await {
             Event::Finished { finished, .. } => {
                 let happened = finished.output.downcast::<Vec<Happening>>();
                 for what in happened.map(|happened| *happened).unwrap_or_default() {
-                    seat.happen(what)?;
+                    farm_rank.happen(what)?;
                 }
                 if is_over {
-                    return seat.end();
+                    return farm_rank.end();
                 }
-                wait(&seat.happenings);
+                wait(&farm_rank.happenings);
             }
-            Event::Message(message) if message.envelope.tag == TO_HAND.id() => seat.hand.receive(node::open(&message, TO_HAND)?)?,
+            Event::Message(message) if message.envelope.tag == TO_HAND.id() => farm_rank.hand.receive(node::open(&message, TO_HAND)?)?,
             Event::Message(message) => {
                 let from = node.rank_of(message.envelope.src);
-                if let Some(lead) = &mut seat.lead {
+                if let Some(lead) = &mut farm_rank.lead {
                     lead.receive(from, node::open(&message, TO_LEAD)?, now())?;
                 }
             }
             Event::RankLost(rank) if rank == RankId::FIRST || !survives => return Err(Error::RankLost { rank }),
-            Event::RankLost(rank) => seat.lead.as_mut().map_or(Ok(()), |lead| lead.lost(rank, now()))?,
+            Event::RankLost(rank) => farm_rank.lead.as_mut().map_or(Ok(()), |lead| lead.lost(rank, now()))?,
             _ => {}
         }
-        if seat.lead.is_some() && now() - ticked >= TICK.as_secs_f64() {
+        if farm_rank.lead.is_some() && now() - ticked >= TICK.as_secs_f64() {
             ticked = now();
-            seat.happen(Happening::Tick)?;
+            farm_rank.happen(Happening::Tick)?;
         }
     }
 }

@@ -22,11 +22,11 @@ struct Job {
     seq: u64,
     rank: RankId,
     /// Standard output, then standard error.
-    parts: VecDeque<(Stream, Part)>,
+    parts: VecDeque<(Stream, Stored)>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum Stored {
     Here(Vec<u8>),
     /// In the temporary file.
     Aside {
@@ -87,11 +87,11 @@ impl Printer {
         for (stream, capture) in [(Stream::Out, out), (Stream::Err, err)] {
             let part = match capture.kept {
                 Kept::Nowhere => continue,
-                Kept::File(_) => Part::There { from: 0 },
+                Kept::File(_) => Stored::There { from: 0 },
                 Kept::Here(text) if self.keep_order && seq != self.next && self.bytes + text.len() > IN_MEMORY => self.put_aside(&text)?,
                 Kept::Here(text) => {
                     self.bytes += text.len();
-                    Part::Here(text)
+                    Stored::Here(text)
                 }
             };
             job.parts.push_back((stream, part));
@@ -106,7 +106,7 @@ impl Printer {
         Ok(())
     }
 
-    fn put_aside(&mut self, text: &[u8]) -> io::Result<Part> {
+    fn put_aside(&mut self, text: &[u8]) -> io::Result<Stored> {
         if self.aside.is_none() {
             self.aside = Some((tempfile::tempfile()?, 0));
         }
@@ -114,7 +114,7 @@ impl Printer {
         file.write_all_at(text, *end)?;
         let at = *end;
         *end += text.len() as u64;
-        Ok(Part::Aside { at, length: text.len() })
+        Ok(Stored::Aside { at, length: text.len() })
     }
 
     fn advance(&mut self) {
@@ -146,19 +146,19 @@ impl Printer {
             let (rank, seq) = (job.rank, job.seq);
             match job.parts.pop_front() {
                 None => _ = self.queue.pop_front(),
-                Some((stream, Part::Here(text))) => {
+                Some((stream, Stored::Here(text))) => {
                     self.bytes -= text.len();
                     (self.sink)(stream, &text)?;
                 }
-                Some((stream, Part::Aside { at, length })) => {
+                Some((stream, Stored::Aside { at, length })) => {
                     let mut text = vec![0; length];
                     if let Some((file, _)) = &self.aside {
                         file.read_exact_at(&mut text, at)?;
                     }
                     (self.sink)(stream, &text)?;
                 }
-                Some((stream, Part::There { from })) => {
-                    job.parts.push_front((stream, Part::There { from }));
+                Some((stream, Stored::There { from })) => {
+                    job.parts.push_front((stream, Stored::There { from }));
                     self.is_waiting = true;
                     return Ok(Some(Wanted { rank, seq, stream, from }));
                 }
@@ -173,7 +173,7 @@ impl Printer {
     /// If our standard output does not take it.
     pub fn piece(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.is_waiting = false;
-        let Some((stream, Part::There { from })) = self.queue.front_mut().and_then(|job| job.parts.front_mut()) else { return Ok(()) };
+        let Some((stream, Stored::There { from })) = self.queue.front_mut().and_then(|job| job.parts.front_mut()) else { return Ok(()) };
         let stream = *stream;
         if bytes.is_empty() {
             self.queue.front_mut().map(|job| job.parts.pop_front());
@@ -190,7 +190,7 @@ impl Printer {
         let mut tasks = 0;
         for job in self.queue.iter_mut().chain(self.early.values_mut()).filter(|job| job.rank == rank) {
             let before = job.parts.len();
-            job.parts.retain(|(_, part)| !matches!(part, Part::There { .. }));
+            job.parts.retain(|(_, part)| !matches!(part, Stored::There { .. }));
             tasks += usize::from(job.parts.len() < before);
         }
         tasks

@@ -13,7 +13,7 @@
 //! To the one above, a host is a worker on which a task takes one over the sum of the speeds that its workers have for it: what they get done
 //! together.
 
-use super::Seat;
+use super::SchedulerRank;
 use crate::load::{Cost, Costs, NEVER};
 use crate::topology::{HostId, Hosts, RankId};
 
@@ -34,13 +34,13 @@ pub struct Layout {
 
 impl Layout {
     /// A cluster of each host's ranks, but that of the one above them.
-    pub fn by_host(costs: &Costs, hosts: &Hosts, seat: Seat) -> Layout {
+    pub fn by_host(costs: &Costs, hosts: &Hosts, scheduler_rank: SchedulerRank) -> Layout {
         let all: Vec<RankId> = RankId::all(costs.ranks() as u32).collect();
-        let top = seat.among(costs, &all);
+        let top = scheduler_rank.among(costs, &all);
         let cluster = |host| {
             let mut workers: Vec<RankId> = hosts.ranks_on(host).into_iter().filter(|rank| *rank != top).collect();
             (!workers.is_empty()).then(|| {
-                let scheduler = seat.among(costs, &workers);
+                let scheduler = scheduler_rank.among(costs, &workers);
                 workers.retain(|rank| *rank != scheduler);
                 Cluster { scheduler, workers }
             })
@@ -87,7 +87,7 @@ mod tests {
         let hosts = Hosts::from_names(&["a", "a", "b", "b", "b", "c"].map(String::from));
         let costs =
             Costs::new(6, vec![4, 9, 4, 4, 9, 7, NEVER, 5, 6, 3, 8, 7, NEVER, 2, NEVER, NEVER, 1, NEVER, 0, 5, 5, 5, 5, 5]).unwrap();
-        let layout = Layout::by_host(&costs, &hosts, Seat::Last);
+        let layout = Layout::by_host(&costs, &hosts, SchedulerRank::Last);
         let cluster = |scheduler, workers: &[u32]| Cluster {
             scheduler: RankId::new(scheduler),
             workers: workers.iter().copied().map(RankId::new).collect(),
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(seen.row(0), [4, 2, 7]);
         assert_eq!(seen.row(1), [5, 2, 7], "rank 0 can't run it, so its scheduler would");
         assert_eq!((seen.row(2), seen.row(3)), (&[2, 1, NEVER][..], &[0, 3, 5][..]));
-        let first = Layout::by_host(&costs, &hosts, Seat::First);
+        let first = Layout::by_host(&costs, &hosts, SchedulerRank::First);
         assert_eq!(first, Layout { top: RankId::FIRST, clusters: vec![cluster(1, &[]), cluster(2, &[3, 4]), cluster(5, &[])] });
     }
 }

@@ -76,7 +76,8 @@ pub const SADS: Entry = Entry {
 fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let reading = options.value("reading")?.unwrap_or("r1");
     let mut rules = Rules::named(reading).ok_or_else(|| options.wrong("reading", reading, &any_of(&READINGS)))?;
-    let scheduler = options.choice("scheduler", &[("last", Seat::Last), ("first", Seat::First), ("auto", Seat::Slowest)])?;
+    let scheduler =
+        options.choice("scheduler", &[("last", SchedulerRank::Last), ("first", SchedulerRank::First), ("auto", SchedulerRank::Slowest)])?;
     let joins = options.choice("end", &[("idle", false), ("join", true)])?.unwrap_or(false);
     if let Some(window) = options.whole("window", 1u64)? {
         rules.window = usize::try_from(window).unwrap_or(usize::MAX);
@@ -89,26 +90,26 @@ fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>, I
     }
     let by_host = by_host(options)?;
     let error = options.real("estimates", 0.0..=100.0)?.unwrap_or(0.0) / 100.0;
-    Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
+    Ok(Arc::new(Sash { rules, scheduler_rank: scheduler.unwrap_or(SchedulerRank::Last), joins, error, alike, by_host }))
 }
 
 /// Choice of the scheduling rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seat {
+enum SchedulerRank {
     Last,
     First,
     /// The slowest: whose column has the greatest sum. Tasks that cannot run on a rank count as the dearest that can.
     Slowest,
 }
 
-impl Seat {
+impl SchedulerRank {
     /// Selects one of these ranks, which are at least one, in ascending order.
     fn among(self, costs: &Costs, ranks: &[RankId]) -> RankId {
         let (first, last) = (ranks.first().copied().unwrap_or_default(), ranks.last().copied().unwrap_or_default());
         match self {
-            Seat::Last => last,
-            Seat::First => first,
-            Seat::Slowest => {
+            SchedulerRank::Last => last,
+            SchedulerRank::First => first,
+            SchedulerRank::Slowest => {
                 let dearest = costs.rows().flatten().copied().filter(|cost| *cost != crate::load::NEVER).max().unwrap_or(0);
                 let sum = |rank: &RankId| costs.rows().map(|row| u128::from(row[rank.index()].min(dearest))).sum::<u128>();
                 ranks.iter().copied().max_by_key(sum).unwrap_or(last)
@@ -120,7 +121,7 @@ impl Seat {
 /// The scheduler with its options.
 struct Sash {
     rules: Rules,
-    seat: Seat,
+    scheduler_rank: SchedulerRank,
     /// Whether the scheduling rank works at the end.
     joins: bool,
     /// By which part estimates may be wrong.
@@ -146,7 +147,8 @@ mod tests {
         let costs = Costs::new(3, vec![1, 9, 2, 1, 8, 3]).unwrap();
         let chosen = |ranks: &[u32]| {
             let ranks: Vec<RankId> = ranks.iter().copied().map(RankId::new).collect();
-            [Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &ranks).get())
+            [SchedulerRank::Last, SchedulerRank::First, SchedulerRank::Slowest]
+                .map(|scheduler_rank| scheduler_rank.among(&costs, &ranks).get())
         };
         assert_eq!(chosen(&[0, 1, 2]), [2, 0, 1]);
         assert_eq!(chosen(&[0, 2]), [2, 0, 2]);

@@ -21,24 +21,26 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
     let begun = node.now();
     let hosts = node.overlay().placement.hosts();
     let part = match sash.by_host && hosts.count() > 1 {
-        true => Part::in_clusters(&node, Layout::by_host(work.costs(), hosts, sash.seat)),
-        false => Part::of_one(&node, sash.seat.among(work.costs(), &RankId::all(work.costs().ranks() as u32).collect::<Vec<_>>())),
+        true => Role::in_clusters(&node, Layout::by_host(work.costs(), hosts, sash.scheduler_rank)),
+        false => {
+            Role::of_one(&node, sash.scheduler_rank.among(work.costs(), &RankId::all(work.costs().ranks() as u32).collect::<Vec<_>>()))
+        }
     };
     let executor = Executor::new(node.clone(), work.clone());
     let (figures, mine) = match part {
-        Part::Worker { scheduler } => (worker(&node, executor, scheduler, begun, &pace).await?, None),
-        Part::One { seat } => {
+        Role::Worker { scheduler } => (worker(&node, executor, scheduler, begun, &pace).await?, None),
+        Role::One { scheduler_rank } => {
             let by_model = pace.by_model && sash.error == 0.0 && !sash.alike;
             let estimates = estimates(work.costs(), &sash, pace.seed);
-            let workers: Vec<RankId> = RankId::all(work.costs().ranks() as u32).filter(|rank| *rank != seat).collect();
+            let workers: Vec<RankId> = RankId::all(work.costs().ranks() as u32).filter(|rank| *rank != scheduler_rank).collect();
             let members = Members::ranks(&node, &workers);
-            let mut one = Scheduler::new(node.clone(), work, executor, pace, sash, begun, seat.index(), members, estimates);
+            let mut one = Scheduler::new(node.clone(), work, executor, pace, sash, begun, scheduler_rank.index(), members, estimates);
             let makespan = if by_model { one.by_model().await? } else { one.by_clock().await? };
             one.end();
-            let effort = Effort { scheduler: seat, ..one.effort };
+            let effort = Effort { scheduler: scheduler_rank, ..one.effort };
             (one.executor.figures, Some((makespan, effort)))
         }
-        Part::Top { layout } => {
+        Role::Top { layout } => {
             let estimates = Arc::new(layout.costs(&estimates(work.costs(), &sash, pace.seed)));
             let members = Members::clusters(&node, &layout.clusters);
             let hosts = layout.clusters.iter().filter(|cluster| !cluster.workers.is_empty()).count();
@@ -58,7 +60,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
             }
             (top.executor.figures, Some((makespan, effort)))
         }
-        Part::Host { top, cluster } => {
+        Role::Host { top, cluster } => {
             let estimates = estimates(work.costs(), &sash, pace.seed);
             let members = Members::ranks(&node, &cluster.workers);
             let mut host = Scheduler::new(node.clone(), work, executor, pace, sash, begun, cluster.scheduler.index(), members, estimates);
@@ -74,13 +76,13 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
 }
 
 /// Role of a node.
-enum Part {
+enum Role {
     Worker {
         scheduler: NodeId,
     },
     /// Schedules all others.
     One {
-        seat: RankId,
+        scheduler_rank: RankId,
     },
     Top {
         layout: Layout,
@@ -92,20 +94,20 @@ enum Part {
     },
 }
 
-impl Part {
-    fn of_one(node: &Node, seat: RankId) -> Part {
-        let scheduler = node.overlay().placement.real_node_of(seat);
-        if node.me() == scheduler { Part::One { seat } } else { Part::Worker { scheduler } }
+impl Role {
+    fn of_one(node: &Node, scheduler_rank: RankId) -> Role {
+        let scheduler = node.overlay().placement.real_node_of(scheduler_rank);
+        if node.me() == scheduler { Role::One { scheduler_rank } } else { Role::Worker { scheduler } }
     }
 
-    fn in_clusters(node: &Node, layout: Layout) -> Part {
+    fn in_clusters(node: &Node, layout: Layout) -> Role {
         let node_of = |rank: RankId| node.overlay().placement.real_node_of(rank);
         let (me, top) = (node.rank_of(node.me()), node_of(layout.top));
         match layout.of(me) {
-            None => Part::Top { layout },
-            Some(cluster) if cluster.scheduler != me => Part::Worker { scheduler: node_of(cluster.scheduler) },
-            Some(cluster) if cluster.workers.is_empty() => Part::Worker { scheduler: top },
-            Some(cluster) => Part::Host { top, cluster: cluster.clone() },
+            None => Role::Top { layout },
+            Some(cluster) if cluster.scheduler != me => Role::Worker { scheduler: node_of(cluster.scheduler) },
+            Some(cluster) if cluster.workers.is_empty() => Role::Worker { scheduler: top },
+            Some(cluster) => Role::Host { top, cluster: cluster.clone() },
         }
     }
 }

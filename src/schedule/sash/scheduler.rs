@@ -110,7 +110,7 @@ pub struct Scheduler {
     clock: Clock,
     sash: Arc<Sash>,
     /// Its own column.
-    seat: usize,
+    scheduler_rank: usize,
     members: Members,
     plan: Plan,
     pub executor: Executor,
@@ -125,7 +125,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler of all tasks, whose own column is `seat`. The run began at this time.
+    /// A scheduler of all tasks, whose own column is `scheduler_rank`. The run began at this time.
     #[expect(clippy::too_many_arguments, reason = "they are what a scheduler consists of")]
     pub fn new(
         node: Node,
@@ -134,7 +134,7 @@ impl Scheduler {
         pace: Pace,
         sash: Arc<Sash>,
         begun: Ticks,
-        seat: usize,
+        scheduler_rank: usize,
         members: Members,
         estimates: Arc<Costs>,
     ) -> Scheduler {
@@ -148,7 +148,7 @@ impl Scheduler {
             estimates,
             clock: Clock { pace, begun },
             sash,
-            seat,
+            scheduler_rank,
             members,
             plan,
             executor,
@@ -181,7 +181,7 @@ impl Scheduler {
     /// the last, when it has nothing to do.
     fn joins(&self) -> Option<usize> {
         let may = self.coming.is_empty() && (self.above.is_none() || self.executor.is_idle());
-        (self.sash.joins && may).then_some(self.seat)
+        (self.sash.joins && may).then_some(self.scheduler_rank)
     }
 
     /// Accepts the tasks that have arrived at this time. Returns the time of the next arrival if there is nothing to be scheduled.
@@ -222,7 +222,7 @@ impl Scheduler {
                     self.send(place, Assigned { tasks, due: Some(self.plan.finish[place] - took) });
                 }
             }
-            to_itself.extend(of(&phase.assignments, self.seat));
+            to_itself.extend(of(&phase.assignments, self.scheduler_rank));
             own = self.take(to_itself, own);
         }
         own = own.max(self.last_aside());
@@ -246,7 +246,7 @@ impl Scheduler {
 
     /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
     fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
-        let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.seat)));
+        let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.scheduler_rank)));
         self.executor.take(Chunk::list(tasks), Some(self.clock.at(at)));
         end
     }
@@ -257,7 +257,7 @@ impl Scheduler {
             "{} ends phase {number} of its scheduling: {} tasks are assigned, {} of them to itself",
             self.node,
             assignments.len(),
-            of(assignments, self.seat).count()
+            of(assignments, self.scheduler_rank).count()
         );
     }
 
@@ -462,7 +462,7 @@ impl Scheduler {
             }
             self.send(place, Assigned { tasks: tasks.into_iter().map(|task| task as u64).collect(), due: None });
         }
-        self.executor.take(Chunk::list(of(&assignments, self.seat)), None);
+        self.executor.take(Chunk::list(of(&assignments, self.scheduler_rank)), None);
         self.plan.remove(&assignments);
     }
 }

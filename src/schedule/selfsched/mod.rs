@@ -9,9 +9,9 @@ mod layout;
 pub(crate) mod named;
 pub mod program;
 // Public for the farm of this workspace only, which deals by these. No promise is made about them.
+mod role;
 #[doc(hidden)]
 pub mod rules;
-mod seat;
 
 use std::sync::Arc;
 
@@ -159,11 +159,11 @@ impl Scheduler for SelfScheduling {
             let by_host = self.by_host && node.overlay().placement.hosts().count() > 1;
             // The model knows one coordinator.
             let pace = Pace { by_model: pace.by_model && !by_host, ..pace };
-            let seat = |node: &Node, begun| match by_host {
+            let role = |node: &Node, begun| match by_host {
                 false => layout::one(&self, node, work.as_ref(), pace, begun),
                 true => layout::by_host(&self, node, work.as_ref(), pace, begun),
             };
-            program::execute(node, work.clone(), pace, self.outstanding, self.terms.rule.counts_overhead(), seat).await
+            program::execute(node, work.clone(), pace, self.outstanding, self.terms.rule.counts_overhead(), role).await
         })
     }
 }

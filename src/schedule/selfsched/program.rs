@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::coordinator::{Coordinator, DEMAND, Demand, GRANT, Grant, SUPPLY};
+use super::role::Role;
 use super::rules::Measured;
-use super::seat::Seat;
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
@@ -32,7 +32,7 @@ const MOST_AHEAD: Ticks = 8;
 const SLICE: Ticks = 50_000;
 
 /// Limits of a coordinator that executes short tasks: it polls the network after this time, or after this number of grants to itself.
-const LOOK: Ticks = 10_000;
+const POLL_EVERY: Ticks = 10_000;
 const MOST_DEALS: u32 = 16;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -64,16 +64,16 @@ pub async fn execute(
     pace: Pace,
     outstanding: u64,
     counts_overhead: bool,
-    seat: impl FnOnce(&Node, Ticks) -> Result<Seat>,
+    role: impl FnOnce(&Node, Ticks) -> Result<Role>,
 ) -> Result<Option<IndependentResult>> {
     let (node, recorder) = node.recorded();
     let executor = Executor::new(node.clone(), work.clone());
     let begun = node.now();
-    let seat = seat(&node, begun)?;
+    let role = role(&node, begun)?;
     let mut program = Program {
         begun,
         executor: if pace.by_model { executor } else { executor.executing_short_tasks(&pace) },
-        seat,
+        role,
         work,
         pace,
         requests: Requests { ahead: pace.ahead, outstanding, asked: 0, chunk: 1 },
@@ -104,7 +104,7 @@ struct Program {
     pace: Pace,
     executor: Executor,
     begun: Ticks,
-    seat: Seat,
+    role: Role,
     requests: Requests,
     /// Whether there is nothing left for this node.
     ended: bool,
@@ -160,12 +160,12 @@ impl Program {
         }
         // A coordinator goes on until all have finished that report to it.
         self.reports.add(Finished { free: self.free, grants: 0 });
-        while self.reports.finished < self.seat.reports {
+        while self.reports.finished < self.role.reports {
             self.next().await?;
             self.serve();
         }
-        self.reports.grants += self.seat.coordinators().map(|coordinator| coordinator.grants).sum::<u64>();
-        if let Some(to) = self.seat.reports_to {
+        self.reports.grants += self.role.coordinators().map(|coordinator| coordinator.grants).sum::<u64>();
+        if let Some(to) = self.role.reports_to {
             self.node.send(to, FINISHED, &Finished { free: self.reports.latest, grants: self.reports.grants });
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Program {
             let (tasks, took) = self.executor.at_once(SLICE);
             self.note(tasks, took);
             spent += took;
-            if self.seat.own.is_none() || spent >= LOOK {
+            if self.role.own.is_none() || spent >= POLL_EVERY {
                 break;
             }
             self.ask();
@@ -230,7 +230,7 @@ impl Program {
             }
             Event::Timer { timer, .. } => {
                 let is_theirs = |coordinator: &mut Option<Coordinator>| coordinator.as_mut().is_some_and(|it| it.timer(timer));
-                if !is_theirs(&mut self.seat.own) && !is_theirs(&mut self.seat.top) {
+                if !is_theirs(&mut self.role.own) && !is_theirs(&mut self.role.top) {
                     self.reminder = None;
                 }
                 self.take_own();
@@ -246,19 +246,19 @@ impl Program {
         match message.envelope.tag {
             tag if tag == REQUEST.id() => {
                 let Request { measured, chunks, free } = open(message, REQUEST)?;
-                if let Some(own) = &mut self.seat.own {
+                if let Some(own) = &mut self.role.own {
                     own.requested(from, &[measured], chunks, free);
                 }
             }
             tag if tag == DEMAND.id() => {
                 let Demand { measured, rounds } = open(message, DEMAND)?;
-                if let Some(top) = &mut self.seat.top {
+                if let Some(top) = &mut self.role.top {
                     top.requested(from, &measured, rounds, 0);
                 }
             }
             tag if tag == SUPPLY.id() => {
                 let grant = open(message, SUPPLY)?;
-                if let Some(own) = &mut self.seat.own {
+                if let Some(own) = &mut self.role.own {
                     own.supply(grant);
                 }
             }
@@ -281,27 +281,27 @@ impl Program {
         }
         self.requests.asked += chunks;
         let request = Request { measured: std::mem::take(&mut self.measured), chunks, free: self.free };
-        match &mut self.seat.own {
-            None => self.node.send(self.seat.coordinator, REQUEST, &request),
+        match &mut self.role.own {
+            None => self.node.send(self.role.coordinator, REQUEST, &request),
             Some(own) => own.requested(self.node.me(), &[request.measured], chunks, request.free),
         }
     }
 
     /// Serves all pending requests, by the clock, and fetches the tasks for them.
     fn serve(&mut self) {
-        self.seat.top.iter_mut().for_each(Coordinator::serve);
-        self.seat.take_supply();
-        while let Some(own) = &mut self.seat.own {
+        self.role.top.iter_mut().for_each(Coordinator::serve);
+        self.role.take_supply();
+        while let Some(own) = &mut self.role.own {
             own.serve();
             let Some((to, demand)) = own.demand() else { break };
-            match &mut self.seat.top {
+            match &mut self.role.top {
                 Some(top) => {
                     top.requested(to, &demand.measured, demand.rounds, 0);
                     top.serve();
                 }
                 None => self.node.send(to, DEMAND, &demand),
             }
-            if !self.seat.take_supply() {
+            if !self.role.take_supply() {
                 break;
             }
         }
@@ -310,10 +310,10 @@ impl Program {
 
     /// Takes what this node's own coordinator has dealt to it.
     fn take_own(&mut self) {
-        let dealt = self.seat.own.as_mut().map(Coordinator::own).unwrap_or_default();
+        let dealt = self.role.own.as_mut().map(Coordinator::own).unwrap_or_default();
         for grant in dealt {
             // A host's coordinator has its tasks from another node.
-            if self.seat.reports_to.is_some() {
+            if self.role.reports_to.is_some() {
                 self.executor.figures.migrated += grant.chunks.iter().map(Chunk::count).sum::<u64>();
             }
             self.granted(grant);

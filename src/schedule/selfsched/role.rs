@@ -4,7 +4,7 @@ use super::coordinator::Coordinator;
 use crate::topology::NodeId;
 
 /// A node's role among the coordinators.
-pub struct Seat {
+pub struct Role {
     /// The node that it asks for tasks.
     pub coordinator: NodeId,
     /// If it is one, of its host or of all.
@@ -16,7 +16,7 @@ pub struct Seat {
     pub reports_to: Option<NodeId>,
 }
 
-impl Seat {
+impl Role {
     pub fn coordinators(&self) -> impl Iterator<Item = &Coordinator> {
         self.own.iter().chain(&self.top)
     }

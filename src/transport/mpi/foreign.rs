@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::binding::{self as mpi, byte, no_request};
 use super::ffi::{Comm, check, count};
-use super::sends::{LOOK, those_over};
+use super::sends::{TESTED_AT_ONCE, those_over};
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
@@ -128,8 +128,8 @@ impl Transfers {
     /// Looks at some; whether all are over.
     pub fn are_over(&mut self) -> Result<bool> {
         while !self.requests.is_empty() {
-            let start = self.requests.len().saturating_sub(LOOK);
-            let mut indices = [0; LOOK];
+            let start = self.requests.len().saturating_sub(TESTED_AT_ONCE);
+            let mut indices = [0; TESTED_AT_ONCE];
             let over = those_over(&mut self.requests[start..], &mut indices)?;
             if over.is_empty() {
                 return Ok(false);

@@ -43,7 +43,7 @@ enum Shared {
 }
 
 /// A message from another rank.
-pub(crate) struct Word {
+pub(crate) struct Received {
     pub from: RankId,
     pub kind: i32,
     pub call: u64,
@@ -60,9 +60,9 @@ pub(crate) struct Link {
     sends: Sends,
     pool: Pool,
     /// Bodies that are on their way.
-    bodies: Vec<(Word, Receiving)>,
+    bodies: Vec<(Received, Receiving)>,
     /// Messages that have arrived and were not asked for yet.
-    ready: VecDeque<Word>,
+    ready: VecDeque<Received>,
     shared: Option<Shared>,
 }
 
@@ -140,7 +140,7 @@ impl Link {
                 return Err(garbled(letter.source));
             }
             let (call, length) = (bytes.get_u64_le(), bytes.get_u64_le());
-            let mut word = Word { from: letter.source, kind: letter.tag, call, body: bytes };
+            let mut word = Received { from: letter.source, kind: letter.tag, call, body: bytes };
             if length > INLINE as u64 {
                 let receiving = self.data.receive_pieces(&self.pool, letter.source, BODY, length, &[], PIECE)?;
                 self.bodies.push((word, receiving));
@@ -179,7 +179,7 @@ impl Link {
     }
 
     /// Takes the oldest letter that is wanted.
-    pub fn take(&mut self, wanted: impl Fn(&Word) -> bool) -> Option<Word> {
+    pub fn take(&mut self, wanted: impl Fn(&Received) -> bool) -> Option<Received> {
         let at = self.ready.iter().position(wanted)?;
         self.ready.remove(at)
     }

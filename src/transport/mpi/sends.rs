@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::topology::RankId;
 
 /// Number of requests that one [look](those_over) covers.
-pub(super) const LOOK: usize = 128;
+pub(super) const TESTED_AT_ONCE: usize = 128;
 
-/// Indices of the requests that are over, of at most [`LOOK`], in descending order: so removing one from the list moves none that is still
+/// Indices of the requests that are over, of at most [`TESTED_AT_ONCE`], in descending order: so removing one from the list moves none that is still
 /// to be removed.
-pub(super) fn those_over<'a>(requests: &mut [MPI_Request], indices: &'a mut [c_int; LOOK]) -> Result<&'a [c_int]> {
-    let number = requests.len().min(LOOK) as c_int;
+pub(super) fn those_over<'a>(requests: &mut [MPI_Request], indices: &'a mut [c_int; TESTED_AT_ONCE]) -> Result<&'a [c_int]> {
+    let number = requests.len().min(TESTED_AT_ONCE) as c_int;
     let mut over: c_int = 0;
     // SAFETY: these are requests that MPI gave, there is room for an index of each, and statuses are not wanted.
     check("MPI_Testsome", unsafe {
@@ -75,7 +75,7 @@ impl Sends {
         if self.cursor >= self.requests.len() {
             self.cursor = 0;
         }
-        let end = self.requests.len().min(self.cursor + LOOK);
+        let end = self.requests.len().min(self.cursor + TESTED_AT_ONCE);
         if survives() {
             for at in (self.cursor..end).rev() {
                 let is_over = test(&mut self.requests[at])?.is_some();
@@ -88,7 +88,7 @@ impl Sends {
             self.cursor = end;
             return Ok(());
         }
-        let mut indices = [0; LOOK];
+        let mut indices = [0; TESTED_AT_ONCE];
         for index in those_over(&mut self.requests[self.cursor..end], &mut indices)? {
             let index = self.cursor + *index as usize;
             self.requests.swap_remove(index);

@@ -1,6 +1,6 @@
 //! Phases by the clock, and when their schedules leave.
 
-use super::super::{Rules, Seat};
+use super::super::{Rules, SchedulerRank};
 use super::*;
 use crate::node::{self, Worker};
 use crate::schedule::independent::Turn;
@@ -48,7 +48,7 @@ fn schedules_leave_earlier_after_one_came_late() {
         }
         let sash = Arc::new(Sash {
             rules: Rules::named("r1").unwrap(),
-            seat: Seat::First,
+            scheduler_rank: SchedulerRank::First,
             joins: false,
             error: 0.0,
             alike: false,

@@ -31,7 +31,7 @@ pub async fn flood(
     link: Option<f64>,
 ) -> Result<Option<SpreadEnding>> {
     let range = order.ranges[node.me() as usize];
-    let part = Part {
+    let part = FloodNode {
         origin: order.origin,
         link,
         range,
@@ -49,7 +49,7 @@ pub async fn flood(
     }
 }
 
-struct Part {
+struct FloodNode {
     node: Node,
     origin: NodeId,
     link: Option<f64>,
@@ -64,7 +64,7 @@ struct Part {
     report: SpreadNodeReport,
 }
 
-impl Part {
+impl FloodNode {
     /// The originator's.
     async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();

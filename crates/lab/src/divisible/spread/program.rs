@@ -37,14 +37,14 @@ pub async fn distribute(
     let me = node.me();
     let forwards = if me == order.origin { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
     let share = Share::new(me, &order, kernels);
-    let part = Part { node, origin: order.origin, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
+    let part = TreeNode { node, origin: order.origin, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
     match source {
         Some(source) if me == order.origin => part.lead(&order, source).await.map(Some),
         _ => part.follow(forwards).await.map(|()| None),
     }
 }
 
-struct Part {
+struct TreeNode {
     node: Node,
     origin: NodeId,
     tree: Rc<SpreadTree>,
@@ -53,7 +53,7 @@ struct Part {
     forwarded: u64,
 }
 
-impl Part {
+impl TreeNode {
     /// The originator's.
     async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();

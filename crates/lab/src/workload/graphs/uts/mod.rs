@@ -116,7 +116,7 @@ impl Tally {
 
 /// A task: part of a tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Part {
+pub struct Subtrees {
     /// Nodes to be visited, the next one last.
     stack: Vec<Knot>,
     /// Counts of the nodes that this task has visited.
@@ -145,18 +145,18 @@ impl Uts {
     }
 
     /// Goes on with a task, for about this many nodes.
-    fn go_on(&self, mut part: Part, most: u64, worker: &mut dyn Worker) -> Slice<Self> {
+    fn go_on(&self, mut part: Subtrees, most: u64, worker: &mut dyn Worker) -> Slice<Self> {
         // With a single node left there is no other one to spawn.
         let share = part.share.saturating_sub(part.tally.nodes).max(1);
         let visited = self.visit(&mut part.stack, &mut part.tally, most.min(share));
         worker.charge(NODE * visited);
         worker.checkpoint();
-        let Part { stack, tally, share } = &mut part;
+        let Subtrees { stack, tally, share } = &mut part;
         match stack.len() {
             0 => Slice::Done(Yield::Answer(*tally)),
             2.. if tally.nodes >= *share => {
                 let share = share.saturating_mul(2).min(self.grain);
-                let tasks = alternately(stack).map(|stack| Part { stack, tally: Tally::default(), share });
+                let tasks = alternately(stack).map(|stack| Subtrees { stack, tally: Tally::default(), share });
                 Slice::Done(Yield::Detached { tasks: tasks.into(), answer: *tally })
             }
             _ => Slice::More(part),
@@ -176,13 +176,13 @@ fn nearest_the_root(stack: &mut Vec<Knot>) -> Vec<Knot> {
 }
 
 impl Computation for Uts {
-    type Task = Part;
+    type Task = Subtrees;
     type Answer = Tally;
     type Waiting = ();
     const STYLE: Style = Style::Sliced;
     const DIVISIBLE: bool = true;
 
-    fn execute(&self, mut part: Part, worker: &mut dyn Worker) -> Yield<Self> {
+    fn execute(&self, mut part: Subtrees, worker: &mut dyn Worker) -> Yield<Self> {
         loop {
             match self.go_on(part, LOOKS.0, worker) {
                 Slice::Done(done) => return done,
@@ -191,13 +191,13 @@ impl Computation for Uts {
         }
     }
 
-    fn step(&self, part: Part, budget: Ticks, worker: &mut dyn Worker) -> Slice<Self> {
+    fn step(&self, part: Subtrees, budget: Ticks, worker: &mut dyn Worker) -> Slice<Self> {
         self.go_on(part, (budget / NODE).clamp(LOOKS.0, LOOKS.1), worker)
     }
 
-    fn split(&self, part: &mut Part) -> Option<Part> {
+    fn split(&self, part: &mut Subtrees) -> Option<Subtrees> {
         let near = nearest_the_root(&mut part.stack);
-        (!near.is_empty()).then(|| Part { stack: near, tally: Tally::default(), share: self.grain })
+        (!near.is_empty()).then(|| Subtrees { stack: near, tally: Tally::default(), share: self.grain })
     }
 
     fn join(&self, (): (), answers: Vec<Tally>) -> Yield<Self> {
@@ -220,7 +220,7 @@ impl Uts {
 
 impl Workload for Uts {
     fn roots(&self) -> Roots<Self> {
-        Roots::One(Part { stack: vec![Knot::root(self.tree.seed)], tally: Tally::default(), share: FIRST_SHARE.min(self.grain) })
+        Roots::One(Subtrees { stack: vec![Knot::root(self.tree.seed)], tally: Tally::default(), share: FIRST_SHARE.min(self.grain) })
     }
 
     fn number(&self, answer: &Tally) -> Number {

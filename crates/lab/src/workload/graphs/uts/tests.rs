@@ -141,7 +141,7 @@ impl Worker for Told {
     fn spin(&mut self, _: Ticks) {}
 }
 
-fn root(uts: &Uts) -> Part {
+fn root(uts: &Uts) -> Subtrees {
     match uts.roots() {
         Roots::One(part) => part,
         _ => unreachable!("one root"),
