@@ -235,6 +235,12 @@ pub fn difference(a: &Mean, b: &Mean) -> Mean {
     Mean { value: a.value - b.value, error, freedom, cases: a.cases.min(b.cases) }
 }
 
+/// The ratio of two independent means, with the error to first order in theirs (delta method).
+pub fn ratio(a: &Mean, b: &Mean) -> Mean {
+    let away = difference(a, &b.times(a.value / b.value));
+    Mean { value: a.value / b.value, ..away.times(1.0 / b.value) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +283,15 @@ mod tests {
         assert_eq!((Mean::exact(2.0).above(1.0), Mean::exact(2.0).below(1.0), Mean::exact(2.0).interval()), (0.0, 1.0, (2.0, 2.0)));
         assert_eq!(Mean::of(&[]), None);
         assert!(Mean::of(&[4.0]).unwrap().above(0.0) > 0.4);
+    }
+
+    #[test]
+    fn ratios_have_the_errors_of_both_means() {
+        let mean = |value, error| Mean { value, error, freedom: 20.0, cases: 21 };
+        let found = ratio(&mean(6.0, 0.3), &mean(2.0, 0.2));
+        // 5 % and 10 %, of the same number.
+        assert!(close(found.value, 3.0) && close(found.error, 3.0 * 0.05f64.hypot(0.1)), "{found:?}");
+        assert_eq!(ratio(&Mean::exact(3.0), &Mean::exact(4.0)), Mean::exact(0.75));
     }
 
     #[test]

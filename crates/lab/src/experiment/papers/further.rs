@@ -6,13 +6,35 @@ use super::{Item, Job, Paper};
 use equipoise::error::Result;
 
 /// Paper, figure and description.
-const FILES: [(Paper, u32, &str); 8] = [
+const FILES: [(Paper, u32, &str); 30] = [
     (Paper::Hierarchical, 6, include_str!("../../../../../scripts/figures/further/ahmad-6.toml")),
+    (Paper::Hierarchical, 7, include_str!("../../../../../scripts/figures/further/ahmad-7.toml")),
+    (Paper::Hierarchical, 8, include_str!("../../../../../scripts/figures/further/ahmad-8.toml")),
+    (Paper::Hierarchical, 9, include_str!("../../../../../scripts/figures/further/ahmad-9.toml")),
+    (Paper::Hierarchical, 10, include_str!("../../../../../scripts/figures/further/ahmad-10.toml")),
+    (Paper::Hierarchical, 11, include_str!("../../../../../scripts/figures/further/ahmad-11.toml")),
+    (Paper::Hierarchical, 12, include_str!("../../../../../scripts/figures/further/ahmad-12.toml")),
+    (Paper::Hierarchical, 13, include_str!("../../../../../scripts/figures/further/ahmad-13.toml")),
+    (Paper::Hierarchical, 14, include_str!("../../../../../scripts/figures/further/ahmad-14.toml")),
+    (Paper::Hierarchical, 15, include_str!("../../../../../scripts/figures/further/ahmad-15.toml")),
+    (Paper::Hierarchical, 16, include_str!("../../../../../scripts/figures/further/ahmad-16.toml")),
+    (Paper::Sash, 2, include_str!("../../../../../scripts/figures/further/hamidzadeh-2.toml")),
+    (Paper::Sash, 3, include_str!("../../../../../scripts/figures/further/hamidzadeh-3.toml")),
+    (Paper::Sash, 4, include_str!("../../../../../scripts/figures/further/hamidzadeh-4.toml")),
     (Paper::Sash, 5, include_str!("../../../../../scripts/figures/further/hamidzadeh-5.toml")),
+    (Paper::Sash, 6, include_str!("../../../../../scripts/figures/further/hamidzadeh-6.toml")),
+    (Paper::Sash, 7, include_str!("../../../../../scripts/figures/further/hamidzadeh-7.toml")),
+    (Paper::Sash, 8, include_str!("../../../../../scripts/figures/further/hamidzadeh-8.toml")),
     (Paper::Sash, 9, include_str!("../../../../../scripts/figures/further/hamidzadeh-9.toml")),
+    (Paper::Sash, 10, include_str!("../../../../../scripts/figures/further/hamidzadeh-10.toml")),
+    (Paper::Sash, 11, include_str!("../../../../../scripts/figures/further/hamidzadeh-11.toml")),
+    (Paper::Sash, 12, include_str!("../../../../../scripts/figures/further/hamidzadeh-12.toml")),
     (Paper::Sash, 13, include_str!("../../../../../scripts/figures/further/hamidzadeh-13.toml")),
     (Paper::Psts, 4, include_str!("../../../../../scripts/figures/further/psts-4.toml")),
+    (Paper::Psts, 5, include_str!("../../../../../scripts/figures/further/psts-5.toml")),
+    (Paper::Psts, 6, include_str!("../../../../../scripts/figures/further/psts-6.toml")),
     (Paper::Wu, 14, include_str!("../../../../../scripts/figures/further/wu-14.toml")),
+    (Paper::Wu, 15, include_str!("../../../../../scripts/figures/further/wu-15.toml")),
     (Paper::Wu, 16, include_str!("../../../../../scripts/figures/further/wu-16.toml")),
     (Paper::Wu, 17, include_str!("../../../../../scripts/figures/further/wu-17.toml")),
 ];

@@ -83,7 +83,7 @@ pub(super) fn study() -> Study {
     let tables = |jobs: &mut Vec<Job>, (nodes, line, high): (u32, &'static str, &'static str)| {
         let x = f64::from(nodes);
         jobs.push(Job::new(Item::Table(6), "crossover", x, CASES, move |seed, cases| crossovers(nodes, line, high, seed, cases)));
-        jobs.push(Job::new(Item::Table(7), "crossover", x, CASES, move |seed, cases| arrival(nodes, line, seed, cases)));
+        jobs.push(Job::new(Item::Table(7), "crossover", x, CASES, move |seed, cases| arrival(nodes, [line, high], seed, cases)));
     };
     for (nodes, line, high) in GRIDS {
         tables(&mut jobs, (nodes, line, high));
@@ -177,14 +177,16 @@ pub(super) fn with_one_more(nodes: u32, seed: u64) -> Vec<u64> {
 }
 
 /// The same where all is balanced but for one task that has just arrived.
-fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
-    let mut bench = equal(line, "switched")?;
-    let mut samples = Vec::new();
-    for case in 0..u64::from(cases) {
-        let loads = with_one_more(nodes, seed + case);
-        samples.push(pays_from(bench.phase(&loads, false)?.elapsed, &loads));
+fn arrival(nodes: u32, grids: [&str; 2], seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut samples: [Vec<f64>; 2] = Default::default();
+    for (list, grid) in samples.iter_mut().zip(grids) {
+        let mut bench = equal(grid, "switched")?;
+        for case in 0..u64::from(cases) {
+            let loads = with_one_more(nodes, seed + case);
+            list.push(pays_from(bench.phase(&loads, false)?.elapsed, &loads));
+        }
     }
-    named(["d = 1"], [samples], None)
+    named(["d = 1", "d > 1"], samples, None)
 }
 
 /// Time of a phase over 4,000 tasks, in milliseconds.
@@ -224,6 +226,6 @@ mod tests {
         let jobs: Vec<Job> = study().jobs.into_iter().filter(|job| matches!(job.item, Item::Table(6 | 7)) && job.x == 4.0).collect();
         let points = measure(Paper::Psts, &jobs, &Measuring::new(Effort::Cases(2), 1), |_| {}).unwrap();
         let found: Vec<_> = points.0.iter().map(|point| (point.printed, point.agrees)).collect();
-        assert_eq!(found, [(Some(0.6736), None), (Some(0.2058), None), (None, None), (Some(0.15937), None)]);
+        assert_eq!(found, [(Some(0.6736), None), (Some(0.2058), None), (None, None), (Some(0.15937), None), (None, None)]);
     }
 }

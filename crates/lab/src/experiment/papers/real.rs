@@ -107,6 +107,7 @@ fn phases(launcher: &Arc<Launcher>) -> Vec<Job> {
             (Item::Table(6), "d = 1", line, scattered, imbalance),
             (Item::Table(6), "d > 1", high, scattered, imbalance),
             (Item::Table(7), "d = 1", line, arrived, imbalance),
+            (Item::Table(7), "d > 1", high, arrived, imbalance),
             (Item::Figure(4), "dim = 1", line, scattered, ms),
             (Item::Figure(5), "dim > 1", high, scattered, ms),
         ] {

@@ -58,6 +58,7 @@ pub(super) fn study() -> Study {
         ("cwa", "hypercube:1"),
         ("mwa", "mesh:2x2"),
         ("mwa", "mesh:2x1"),
+        ("dem", "hypercube:4"),
     ] {
         let name = format!("{name} on {topology}");
         let balancer = name.split(' ').next().unwrap_or_default().to_string();

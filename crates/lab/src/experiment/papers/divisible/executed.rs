@@ -8,6 +8,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 
 use super::super::Value;
+use super::EXAMPLE;
 use crate::divisible::model::hypercube::shares;
 use crate::divisible::spread::Records as InputRecords;
 use crate::experiment::spread::{Distribution, LayeredForm, SpreadSpec, spread};
@@ -111,6 +112,16 @@ pub(super) fn section(dimension: u32) -> Result<Vec<Value>> {
         value("utilisation, executed", found.utilisation),
         value("finish times apart", found.apart),
     ])
+}
+
+/// The example of section 2: a 2-cube, all parameters 1.
+pub(super) fn example() -> Result<Vec<Value>> {
+    let Executed { speedup, utilisation, parts, .. } = executed(2, 1.0)?;
+    // Of the two processors in layer 1, the one that is further from the example's share.
+    let (first, second) = (parts[1], parts[2]);
+    let middle = if (first - EXAMPLE[1].1).abs() < (second - EXAMPLE[1].1).abs() { second } else { first };
+    let ours = [parts[0], middle, parts[3], speedup, utilisation];
+    Ok(EXAMPLE.iter().zip(ours).map(|((name, _), ours)| Value::exact(format!("{name}{EXECUTED}"), ours, None, 0.0)).collect())
 }
 
 /// The points of a figure.

@@ -1,7 +1,7 @@
 //! Claims of Hamidzadeh, Lilja and Atif 1995, judged.
 
 use super::super::claims::{Claim, Finding, against, ends, number, short, with_interval};
-use super::super::evidence::{Decision, LEVEL, all_above, all_below};
+use super::super::evidence::{Decision, LEVEL, all_above, all_below, any_above};
 use super::super::{Item, Point, Points};
 
 /// The curve of how much longer SASH takes than DSS, in parts.
@@ -70,6 +70,20 @@ pub(super) fn all() -> Vec<Claim> {
             judge: |points| {
                 let on_five: Vec<&Point> = (9..=13).filter_map(|figure| points.at(Item::Figure(figure), LONGER, 5.0)).collect();
                 Finding::new(all_below(&against(&on_five, 0.0)), &on_five, spread(&on_five))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "sash-substantial",
+            place: "section 5",
+            items: ALL,
+            says: "Even with a small number of processors the improvement of the total time can be substantial",
+            reading: "r1; small: five processors, of which one schedules; substantial: by a tenth at least in one of figures 5 to 13. Both bounds are ours",
+            why: "it is less in all figures",
+            judge: |points| {
+                let on_five: Vec<&Point> = (5..=13).filter_map(|figure| points.at(Item::Figure(figure), LONGER, 5.0)).collect();
+                let shorter: Vec<_> = on_five.iter().map(|point| (point.mean.times(-1.0), 0.1)).collect();
+                Finding::new(any_above(&shorter), &on_five, spread(&on_five))
             },
             ..CLAIM
         },

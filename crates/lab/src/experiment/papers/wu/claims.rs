@@ -114,6 +114,19 @@ fn properties() -> Vec<Claim> {
             ..section
         },
         Claim {
+            id: "wu-steps-dem",
+            place: "section 3.2",
+            says: "DEM takes 3d communication steps",
+            number: "12 on a 4-cube",
+            reading: "a step is a link of the longest chain of dependent messages; an exchange of two messages is one",
+            why: "it takes two for each dimension, an exchange of loads and one message with tasks",
+            judge: |points| {
+                let steps = worst(points, &["dem on hypercube:4"], "steps");
+                Finding::new(Decision::of(steps.iter().all(|point| point.value == 12.0)), &steps, numbers(&steps))
+            },
+            ..section
+        },
+        Claim {
             id: "wu-theorem-1",
             place: "section 4, theorem 1",
             says: "After TWA, CWA and MWA loads differ by at most one task",
