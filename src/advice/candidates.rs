@@ -8,7 +8,7 @@ use crate::topology::{Hosts, Kind, KnownNetwork, Topology, Tree};
 /// The tree of the hosts, as `--topology` takes it.
 const TREE_OF_HOSTS: &str = "tree:hosts";
 
-/// Of more ranks none is put on a line for want of another topology without virtual nodes: it takes as many steps as there are ranks.
+/// Maximum number of ranks that are put on a line for want of another topology without virtual nodes: a line takes as many steps as there are ranks.
 const MOST: u32 = 64;
 
 /// A topology and its name.

@@ -20,7 +20,7 @@ pub struct OnePhase {
     pub topology: Topology,
     /// Number of tasks by rank.
     pub loads: Vec<u64>,
-    /// By rank; empty if all are equal.
+    /// Power of each rank; empty if all are equal.
     pub powers: Vec<u64>,
     /// Bytes that a task carries.
     pub payload: u64,

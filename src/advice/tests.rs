@@ -205,7 +205,7 @@ fn powers_are_the_speeds_ratios() {
     assert_eq!(powers(&[1.0, 1.0]), [1; 3]);
 }
 
-/// Of a file that has a link between hosts, too, though all ranks are on one.
+/// The network file also has a link between hosts, even where all ranks are on one host.
 #[test]
 fn the_arriving_task_takes_a_link_that_there_is() {
     use crate::transport::sim::{Measured, MeasuredLink};

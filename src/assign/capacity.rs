@@ -7,15 +7,15 @@ use super::Assignment;
 /// Tasks with their bytes, and the rooms of the ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Rooms<'a> {
-    /// By task.
+    /// Weight of each task.
     pub weights: &'a [f64],
     /// The rank that holds it now, by task.
     pub owners: &'a [u32],
-    /// By task.
+    /// Bytes of each task.
     pub bytes: &'a [u64],
     /// Tasks that may change their rank.
     pub movable: &'a [usize],
-    /// By rank.
+    /// Power of each rank.
     pub powers: &'a [f64],
     /// Bytes by rank.
     pub capacity: &'a [u64],

@@ -93,8 +93,8 @@ impl<'a> List<'a> {
         self.by_value(fixed).unwrap_or_else(|| self.by_pieces(fixed))
     }
 
-    /// By bisection of the limit, in units of time so short that no two different times of ranks lie between two of them. `None` if numbers of 64
-    /// bits are too short for that.
+    /// Finds the least limit by bisection, in units of time so short that no two different times of ranks lie between two of them. `None` if numbers
+    /// of 64 bits are too short for that.
     fn by_value(&self, fixed: RankTime) -> Option<RankTime> {
         let powers = self.problem.powers;
         let fastest = (0..powers.len()).max_by_key(|rank| powers[*rank])?;
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By dynamic programming over all cuts.
+    /// Computes the least limit by dynamic programming over all cuts.
     fn by_dynamic_programming(problem: &Problem<'_>) -> RankTime {
         let list = List::new(problem);
         let tasks = problem.weights.len();

@@ -49,7 +49,7 @@ pub struct Problem<'a> {
     pub owners: &'a [u32],
     /// Work units that cannot move, by rank.
     pub fixed: &'a [u64],
-    /// By rank; not all 0.
+    /// Power of each rank; not all 0.
     pub powers: &'a [u64],
 }
 

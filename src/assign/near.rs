@@ -20,9 +20,9 @@ const LOOKS: usize = 1 << 24;
 /// Communication of each task: with tasks that may move, and with tasks that stay on their ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    /// By task: another task, and bytes.
+    /// Communication of each task with tasks that may move: the other task, and bytes.
     pub tasks: Vec<Vec<(usize, f64)>>,
-    /// By task: a rank, and bytes.
+    /// Communication of each task with tasks that stay on their ranks: the rank, and bytes.
     pub ranks: Vec<Vec<(u32, f64)>>,
 }
 
@@ -54,7 +54,7 @@ impl Neighbours {
     }
 }
 
-/// From an assignment that is within a limit to one that is, too, with fewer bytes between ranks.
+/// Reduces the bytes between ranks of an assignment that is within a limit; the result is within the limit, too.
 pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignment, limit: RankTime) -> Assignment {
     let (weights, mut assignment, mut looks) = (problem.weights, assignment, LOOKS);
     let mut loads = problem.loads(&assignment);

@@ -108,10 +108,10 @@ pub(super) fn evened(problem: &Problem<'_>) -> Assignment {
     state.assignment
 }
 
-/// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
+/// Finds an assignment in which no rank exceeds `limit`, with little movement from the current one; `None` if this rule finds no way.
 ///
 /// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for.
-/// Where no task fits, one is swapped for a lighter one.
+/// A task is swapped for a lighter one where none fits.
 fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     let caps: Vec<u64> = problem.powers.iter().map(|power| limit.most_work(*power)).collect();
     let mut state = State::new(problem);

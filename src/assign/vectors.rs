@@ -24,13 +24,13 @@ const STEPS_PER_TASK: usize = 8;
 /// Tasks with several weights on ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Vectors<'a> {
-    /// By column and task.
+    /// Weights of the tasks, indexed by column, then task.
     pub weights: &'a [Vec<u64>],
     /// Load that cannot move, by column and rank.
     pub fixed: &'a [Vec<u64>],
     /// The rank that holds each task now.
     pub owners: &'a [u32],
-    /// By rank; not all 0.
+    /// Power of each rank; not all 0.
     pub powers: &'a [u64],
 }
 
@@ -120,7 +120,7 @@ pub fn greedy_refine(vectors: &Vectors<'_>, tolerance: f64) -> Assignment {
 struct State<'a> {
     vectors: &'a Vectors<'a>,
     assignment: Assignment,
-    /// By rank and column.
+    /// Loads, indexed by rank, then column.
     loads: Vec<Vec<u64>>,
     /// Factor from a load to its ratio, by rank and column.
     scales: Vec<Vec<f64>>,

@@ -58,7 +58,7 @@ pub(super) async fn repair(phase: &mut Phase<'_>, quota: Rc<[u64]>) -> Result<()
 }
 
 struct Repair {
-    /// By rank.
+    /// Quota of each rank.
     quota: Rc<[u64]>,
 }
 
@@ -107,7 +107,7 @@ fn check_places(name: &str, held: &[Held], placement: &Placement) -> Result<()> 
 struct Planned {
     /// First place, number and destination of the tasks that leave, by node.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
-    /// By node, the nodes that send to it.
+    /// Nodes that send to each node.
     sources: Vec<Vec<NodeId>>,
     declined: bool,
     /// Number of tasks, or of blocks of tasks, that were assigned.

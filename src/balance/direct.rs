@@ -78,7 +78,7 @@ impl Balancer for Direct {
     }
 }
 
-/// By rank, what its nodes should end with together.
+/// Computes the quota of each rank: what its nodes should end with together.
 pub(super) fn quota_of_ranks(phase: &Phase<'_>, quota: &Quota) -> Rc<[u64]> {
     let placement = &phase.node.overlay().placement;
     let mut by_rank = vec![0; placement.ranks() as usize];

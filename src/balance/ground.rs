@@ -14,7 +14,7 @@ use crate::topology::{HostId, Placement, RankId};
 pub struct Given<'a> {
     /// Tasks and ranks.
     pub problem: Problem<'a>,
-    /// By task; empty where they don't count.
+    /// Place of each task; empty where places don't count.
     pub places: &'a [Place],
     /// The host of each rank.
     pub hosts: &'a [HostId],

@@ -102,7 +102,7 @@ struct Row {
     at: usize,
     /// The number of the first node of the first part.
     first: NodeId,
-    /// By part.
+    /// Load of each part.
     loads: Gathered<u64>,
     /// Surplus of each part over its quota: of all parts on a torus, up to the own part on a mesh, where no more is needed.
     delta: Vec<i128>,

@@ -114,7 +114,7 @@ pub const SIMPLEST_FIRST: &[&str] = &[
 pub enum QuotaRule {
     /// In proportion to the powers, remainders by largest remainder ([`Quota::proportional`]).
     Proportional,
-    /// By the position of the units in the node order (PSLB, and PSTS level by level).
+    /// Quotas by the position of the units in the node order (PSLB, and PSTS level by level).
     Positional,
     /// It has none of its own; its result is judged by the proportional quotas.
     None,
@@ -277,9 +277,9 @@ impl Stage {
 pub struct Span {
     /// The stage.
     pub stage: Stage,
-    /// When it began.
+    /// Start time of the stretch.
     pub from: u64,
-    /// When it ended.
+    /// End time of the stretch.
     pub until: u64,
 }
 

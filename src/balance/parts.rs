@@ -110,7 +110,7 @@ pub fn read_partition(text: &str, ranks: u32) -> Result<Vec<RankId>, String> {
 
 struct Parts {
     name: String,
-    /// By task.
+    /// Destination rank of each task.
     rank_of: Arc<[RankId]>,
 }
 
@@ -130,7 +130,7 @@ struct Judged {
     tasks: u64,
     is_slower: bool,
     is_stuck: bool,
-    /// By node: who sends to it.
+    /// Nodes that send to each node.
     sources: Vec<Vec<NodeId>>,
 }
 

@@ -114,8 +114,8 @@ fn cost(topology: &Topology) -> Cost {
     cost
 }
 
-/// From the highest dimension down, where there is more than one sub-grid: the first node of the grid that is left around `me`, the number
-/// of its sub-grids, and the number of nodes of each. Grids and sub-grids are consecutive nodes.
+/// Levels with more than one sub-grid, from the highest dimension down; for each the first node of the grid that is left around `me`, the
+/// number of its sub-grids, and the number of nodes of each. Grids and sub-grids are consecutive nodes.
 fn levels(topology: &Topology, me: NodeId) -> impl Iterator<Item = (NodeId, u32, u32)> + '_ {
     let sides = (0..topology.sides()).filter_map(|k| topology.side(k)).filter(|side| side.length > 1);
     sides.map(move |side| (me - me % (side.length * side.stride), side.length, side.stride))
@@ -204,8 +204,8 @@ impl<'a> Grid<'a> {
         self.embedding.map_or(index, |embedding| embedding.order()[index as usize])
     }
 
-    /// From the highest dimension down, where there is more than one sub-grid: where the sub-grids around the node with this index begin, and
-    /// where the last one ends.
+    /// Bounds of the sub-grids around the node with this index, for each level with more than one, from the highest dimension down: the start of
+    /// each sub-grid, and the end of the last one.
     fn bounds(self, topology: &Topology, me: u32) -> Vec<Bounds> {
         match self.embedding {
             None => levels(topology, me).map(|(first, sub_grids, stride)| Bounds::Even { first, sub_grids, stride }).collect(),

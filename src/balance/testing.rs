@@ -21,7 +21,7 @@ pub(super) struct Trial {
     pub plan: Plan,
     /// The loads after it, by node.
     pub after: Vec<u64>,
-    /// By node: how many of its own tasks never left it.
+    /// Work units of each node's own tasks that never left it; with unit tasks, the number of these tasks.
     pub stayed: Vec<u64>,
     /// Target load of each node.
     pub quota: Vec<u64>,

@@ -22,7 +22,7 @@ const COARSER: u32 = 24;
 pub struct Items<'a> {
     /// Weights in whole units, owners, pinned work and powers.
     pub problem: Problem<'a>,
-    /// By item.
+    /// Place of each item.
     pub places: Option<&'a [Place]>,
     /// The factor over the best maximum up to which fewer moves win.
     pub tolerance: f64,

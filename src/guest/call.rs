@@ -47,7 +47,7 @@ pub(super) struct State {
     /// Number of the call.
     pub(super) call: u64,
     lost: Option<Failure>,
-    /// When the wait began, or the last time that something came which was waited for.
+    /// Time at which the wait began, or at which something last came that was waited for.
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,

@@ -16,7 +16,7 @@ pub struct All {
     pub bytes: Vec<u64>,
     pub pinned: Vec<bool>,
     pub places: Option<Vec<Place>>,
-    /// By rank.
+    /// Power of each rank.
     pub powers: Vec<f64>,
     /// Bytes by rank.
     pub capacity: Option<Vec<u64>>,

@@ -60,7 +60,7 @@ pub struct Loop {
 enum Taker {
     /// Dealt out before the beginning: the next one, the end, and the distance.
     Dealt { next: u64, end: u64, stride: u64 },
-    /// By the chunk's number: the next number that is not replayed yet, and where its chunk begins.
+    /// Chunks found by their number: the next number that is not replayed yet, and where its chunk begins.
     Numbered { chunks: Chunks, number: u64, start: u64, ranks: u64 },
     /// All chunks have this length.
     Even(u64),

@@ -25,7 +25,7 @@ pub enum ByRank {
     Unset,
     /// This rank's own.
     Own(f64),
-    /// By rank.
+    /// Value of each rank.
     List(Vec<f64>),
 }
 
@@ -41,7 +41,7 @@ pub struct Options {
     pub seed: u64,
     /// Time for which a call waits for other ranks; without one, for ever.
     pub timeout: Option<Duration>,
-    /// When to balance: `NAME[:key=value,..]`.
+    /// Trigger, which decides when to balance: `NAME[:key=value,..]`.
     pub trigger: String,
     /// Number of threads that process tasks; 0: the calling thread does.
     pub workers: usize,

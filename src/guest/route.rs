@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// From each that something comes from: sizes of its items, and their bytes one behind the other.
+/// Items from each rank that something comes from: their sizes, and their bytes one behind the other.
 type Arrived = (Vec<Vec<u64>>, Vec<Vec<u8>>);
 
 /// Buffers for what is not in one piece in the caller's arrays.

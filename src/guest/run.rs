@@ -76,7 +76,7 @@ pub(super) struct Run {
     pub number: u64,
     pub rank: RankId,
     pub ranks: u32,
-    /// By priority and age; the last comes first.
+    /// Tasks that wait, ordered by priority and age; the last comes first.
     pub queue: BTreeMap<(i32, u64), Item>,
     pub age: u64,
     pub counts: Counts,

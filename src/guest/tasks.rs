@@ -26,7 +26,7 @@ use crate::transport::mpi::guest::Patience;
 enum Spread {
     Steal,
     Stay,
-    /// By a scheduler of the registry.
+    /// Distribution by a scheduler of the registry.
     Under(Chosen),
 }
 

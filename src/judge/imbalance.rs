@@ -34,14 +34,14 @@ pub fn imbalance(loads: &[u64], powers: &[u64]) -> Imbalance {
     Imbalance { max_over_mean, max_over_mean_less_one: max_over_mean - 1.0, mean_over_max: 1.0 / max_over_mean }
 }
 
-/// When the slowest rank has done its load, in units of the time that a rank of mean power takes for one task. With equal powers: the
+/// Time at which the slowest rank has done its load, in units of the time that a rank of mean power takes for one task. With equal powers: the
 /// largest load. Infinite if a rank of power 0 holds tasks.
 pub fn finish(loads: &[u64], powers: &[u64]) -> f64 {
     let slowest = loads.iter().zip(powers).map(|(load, power)| RankTime { work: *load, power: *power }).max();
     slowest.map_or(0.0, |time| MeanPower::of(powers).in_tasks(time))
 }
 
-/// When each rank has done its load, in the units of [`finish`].
+/// Time at which each rank has done its load, in the units of [`finish`].
 pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
     let mean = MeanPower::of(powers);
     loads.iter().zip(powers).map(|(load, power)| mean.in_tasks(RankTime { work: *load, power: *power })).collect()

@@ -39,7 +39,7 @@ pub fn makespan(times: &[f64], groups: &[CoreGroup]) -> f64 {
     in_groups.fold(alone, f64::max)
 }
 
-/// When ranks on the same cores are all done: between two ends all that are busy go on at the same rate.
+/// Time at which ranks on the same cores are all done: between two ends all that are busy go on at the same rate.
 fn shared(times: &mut [f64], cores: u32) -> f64 {
     times.sort_by(f64::total_cmp);
     let (mut now, mut done) = (0.0, 0.0);

@@ -12,7 +12,7 @@ use crate::topology::{Placement, RankId};
 pub struct Column {
     /// Its name, as in the table that it comes from.
     pub name: String,
-    /// By the tasks' numbers; their sum is below 2^64.
+    /// Weight of each task, indexed by task number; their sum is below 2^64.
     pub weights: Vec<u64>,
 }
 

@@ -41,7 +41,7 @@ impl Holding {
 }
 
 impl Occupancy {
-    /// From the bytes before and after a phase by node; a virtual node's bytes count for the rank that hosts it.
+    /// Occupancy computed from the bytes of each node before and after a phase; a virtual node's bytes count for the rank that hosts it.
     pub fn new(capacity: &[u64], by_node: &[[u64; 2]], placement: &Placement) -> Occupancy {
         let mut sums = vec![[0u64; 2]; capacity.len()];
         for (node, bytes) in (0..).zip(by_node) {

@@ -166,7 +166,7 @@ pub struct Shares {
 
 #[derive(Debug, Default)]
 struct Common {
-    /// By node; empty if nothing is pinned.
+    /// Pinned work of each node; empty if nothing is pinned.
     pinned: Vec<u64>,
     /// The last quotas that took a pass over all nodes.
     last: Mutex<Option<Kept>>,

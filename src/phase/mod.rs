@@ -63,7 +63,7 @@ pub struct Outcome {
     pub columns: Option<Vec<ColumnRatio>>,
     /// Bytes of tasks on each rank, where ranks have a capacity.
     pub memory: Option<Occupancy>,
-    /// By node; empty if it was not wanted.
+    /// Trace of each node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
 
@@ -92,7 +92,7 @@ struct Tally {
     trace: Vec<NodeTrace>,
     /// Nodes with the numbers of their tasks before and after, where these are looked at one by one.
     held: Vec<(NodeId, Vec<TaskId>, Vec<TaskId>)>,
-    /// By node, where ranks have a capacity: bytes of the tasks before and after.
+    /// Bytes of each node's tasks before and after, where ranks have a capacity.
     bytes: Vec<[u64; 2]>,
     before: Checksum,
     after: Checksum,

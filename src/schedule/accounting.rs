@@ -58,7 +58,7 @@ pub struct Graph {
     pub number: u64,
     /// Ticks from the beginning of the run.
     pub submitted: Ticks,
-    /// When the host had its answer.
+    /// Time at which the host had its answer, in ticks from the beginning of the run.
     pub answered: Ticks,
 }
 
@@ -86,7 +86,7 @@ pub struct NodeReport {
     pub is_virtual: bool,
     /// Tasks that it could execute at a time.
     pub workers: u32,
-    /// From its beginning to its end in the run.
+    /// Time from its beginning to its end in the run.
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
@@ -230,7 +230,7 @@ pub struct Summary {
     pub sequential: Ticks,
     /// The part of that sum in which tasks slept, which takes no processor.
     pub asleep: f64,
-    /// From the first submission to the last answer; where detached tasks were spawned, until termination was detected.
+    /// Time from the first submission to the last answer; where detached tasks were spawned, until termination was detected.
     pub makespan: Ticks,
     /// Workers of all ranks.
     pub workers: u64,

@@ -95,7 +95,7 @@ struct Slope {
     bulletin: Bulletin,
     /// Ticks between two tasks.
     rest: Ticks,
-    /// When a timer runs out, before which no task is sent.
+    /// Time at which a timer runs out, before which no task is sent.
     resumes: Option<Ticks>,
 }
 

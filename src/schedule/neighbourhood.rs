@@ -59,8 +59,8 @@ impl Neighbourhood {
     }
 }
 
-/// When a node announces what is new of it: at once if it has been silent for a while, otherwise when that while has passed since the last time.
-/// A node of which nothing is new says nothing.
+/// Timing of a node's announcements: it announces what is new of it at once if it has been silent for a while, otherwise when that while has passed
+/// since the last time. A node of which nothing is new says nothing.
 pub(super) struct Bulletin {
     /// Minimum number of ticks between two announcements.
     period: Ticks,
@@ -116,8 +116,8 @@ pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Tick
     rng.random_range(most / 2..=most)
 }
 
-/// When in its period a node begins: at random, so that not all do it at once. It takes one number from the generator, however long the
-/// period is, so that what is drawn later does not depend on it.
+/// Draws the time in its period at which a node begins: at random, so that not all begin at once. It takes one number from the generator,
+/// however long the period is, so that what is drawn later does not depend on it.
 pub(super) fn phase(period: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     ((u128::from(rng.random::<u64>()) * u128::from(period)) >> 64) as Ticks
 }

@@ -93,7 +93,7 @@ struct Receiver {
     was_given: bool,
     /// Number of consecutive rounds of requests without success.
     failures: u32,
-    /// When a timer for the next request runs out.
+    /// Time at which a timer for the next request runs out.
     retries: Option<Ticks>,
 }
 

@@ -73,7 +73,7 @@ struct Thief {
     victims: Victims,
     /// Victims that keep a request of this node, as far as it knows.
     asked: Vec<NodeId>,
-    /// When the next may be asked.
+    /// Earliest time at which the next may be asked.
     next: Ticks,
 }
 

@@ -100,7 +100,7 @@ struct Settlers<'a> {
     nodes: u32,
     /// Virtual nodes by rank.
     taken_in: Vec<u32>,
-    /// By host: its ranks that have room, with the virtual nodes that they have taken in.
+    /// Ranks of each host that have room for more virtual nodes, each with the number that it has taken in.
     room: Vec<BTreeSet<(u32, RankId)>>,
     share: u32,
 }

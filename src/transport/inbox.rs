@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::{Event, Interest, Scope, TimerId, Wanted};
 use crate::topology::NodeId;
 
-/// From this length on the inbox is indexed.
+/// Minimum length at which the inbox is indexed.
 const INDEXED_FROM: usize = 48;
 
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub struct Interrupt {
     /// Number of the signal; 0 if none came.
     signal: Arc<AtomicUsize>,
-    /// When the request was seen first.
+    /// Time at which the request was first seen.
     since: Arc<OnceLock<Instant>>,
     grace: Duration,
 }

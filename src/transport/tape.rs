@@ -10,7 +10,7 @@ use crate::topology::NodeId;
 /// A message that left this node, or that its program took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceEvent {
-    /// By the node's own clock.
+    /// Time of the event on the node's own clock.
     pub at: Ticks,
     /// Whether it was sent here; otherwise the program took it.
     pub sent: bool,

@@ -28,7 +28,7 @@ impl<Owner> Timers<Owner> {
         self.times.remove(&timer).is_some_and(|at| self.by_time.remove(&(at, timer)).is_some())
     }
 
-    /// When the first runs out.
+    /// Returns the time at which the first runs out.
     pub fn first(&self) -> Option<Ticks> {
         self.by_time.first_key_value().map(|((at, _), _)| *at)
     }

@@ -147,9 +147,9 @@ pub struct Finished {
     pub work: WorkId,
     /// Its result.
     pub output: Output,
-    /// When it began, on the clock of [`Transport::now`](super::Transport::now).
+    /// Start time, on the clock of [`Transport::now`](super::Transport::now).
     pub began: Ticks,
-    /// When it ended, on the same clock.
+    /// End time, on the same clock.
     pub ended: Ticks,
     /// Part of the time from `began` to `ended` that it needed. In the simulator, what it would have needed on a rank of speed 1.
     pub needed: Needed,

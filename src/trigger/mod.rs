@@ -235,7 +235,7 @@ fn is_above(time: f64, other: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// When a criterion balances for the first time if u is 0, 1, 2, ..; the mean is 10.
+    /// Returns the step, from 0, after which a criterion balances for the first time if u is 0, 1, 2, ..; the mean is 10.
     fn first(criterion: Criterion, cost: f64) -> Option<u64> {
         let mut watch = Watch::new(criterion);
         (0..1000).find(|at| watch.ended(Step { max: 10.0 + *at as f64, mean: 10.0, min: 10.0 - *at as f64 / 10.0 }, cost))

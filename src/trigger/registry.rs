@@ -12,7 +12,7 @@ pub type Chosen = registry::Chosen<Facts>;
 
 /// Facts about a trigger beyond those that all entries have.
 pub struct Facts {
-    /// When it balances, as a clause.
+    /// Condition under which it balances, as a clause.
     pub rule: &'static str,
     /// Whether it weighs the cost of a balancing.
     pub knows_cost: bool,

@@ -10,9 +10,9 @@ use super::{Criterion, Step, Watch};
 /// the mean over the ranks is that of step t.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// By step and rank; all steps have the same number of ranks.
+    /// Work of each rank in each step, indexed by step, then rank; all steps have the same number of ranks.
     work: Vec<Vec<f64>>,
-    /// By step.
+    /// Mean work of the ranks in each step.
     means: Vec<f64>,
     cost: f64,
 }

@@ -55,12 +55,13 @@ impl Bounds {
 pub(super) struct Level<'a> {
     powers: &'a Powers,
     bounds: &'a Bounds,
-    /// By sub-grid.
+    /// Load of each sub-grid.
     pub loads: Gathered<u64>,
     pub surpluses: Rc<Surpluses>,
 }
 
-/// By sub-grid: what it has above its share (a sender), or lacks (a receiver), and what all before it have. One more for the end.
+/// Surpluses of the sub-grids that have more than their share (senders), and deficits of those that lack some of it (receivers). The entry of a
+/// sub-grid has the sums over all before it; there is one more for the end.
 pub(super) struct Surpluses(Vec<Surplus>);
 
 #[derive(Clone, Copy, Default)]

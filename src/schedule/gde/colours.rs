@@ -12,7 +12,7 @@ pub(super) enum Colours {
     Cube,
     /// The colour of the link between a and b is (a + b) mod n.
     Complete,
-    /// By real node.
+    /// Neighbours of each real node in the order of the colours.
     Greedy(BTreeMap<NodeId, Vec<NodeId>>),
 }
 

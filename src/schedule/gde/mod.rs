@@ -105,7 +105,7 @@ struct Exchanger {
     offered: Option<NodeId>,
     /// Number of consecutive exchanges after which this node still had nothing to do.
     failures: u32,
-    /// When the timer for the next exchange runs out.
+    /// Time at which the timer for the next exchange runs out.
     at: Option<Ticks>,
 }
 

@@ -71,7 +71,7 @@ impl Lending {
         lending
     }
 
-    /// From now on tasks are lent.
+    /// Lends tasks from now on.
     pub fn open(&mut self) {
         self.is_open = true;
     }

@@ -25,7 +25,7 @@ impl Median {
         Median { me, workers: workers as usize, list: Level2::new(members), lending }
     }
 
-    /// From now on tasks are lent.
+    /// Lends tasks from now on.
     pub fn open(&mut self) {
         self.lending.open();
     }

@@ -145,7 +145,7 @@ enum Message {
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
     Placed { request: u64, places: Vec<NodeId> },
-    /// From the host to the medians: regions lend each other tasks from now on.
+    /// Message from the host to the medians: regions lend each other tasks from now on.
     Open,
     /// To the other medians: the number of tasks of my region.
     Tasks(u32),

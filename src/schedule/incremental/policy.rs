@@ -92,14 +92,14 @@ impl Account {
 struct RoundControl {
     /// Whether a node has requested a phase.
     wish: bool,
-    /// From the asking to the decision.
+    /// Start time of the current round, until its decision; `None` otherwise.
     asked: Option<Ticks>,
     not_before: Ticks,
     /// The published criterion, if one is asked.
     rounds: Option<Rounds>,
-    /// When the next round is due (`periodic`, published criteria).
+    /// Time at which the next round is due (`periodic`, published criteria).
     tick: Ticks,
-    /// When a timer runs out that was set for `not_before`.
+    /// Time at which a timer that was set for `not_before` runs out.
     alarm: Option<Ticks>,
     /// Duration of the round before the phase, if a phase began since the last summary.
     phase: Option<Ticks>,

@@ -106,7 +106,7 @@ pub struct Figures {
     pub busy: Ticks,
     /// Having nothing to execute while something might come.
     pub waiting: Ticks,
-    /// From the beginning of the run to its end.
+    /// Time from the beginning of the run to its end.
     pub elapsed: Ticks,
     /// The longest task.
     pub largest: Ticks,

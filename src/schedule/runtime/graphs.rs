@@ -14,7 +14,7 @@ pub(super) struct Graphs<C: Computation> {
     /// The root that arrives next, and the timer of its arrival.
     next: Option<(TimerId, C::Task)>,
     submitted: u64,
-    /// When the graphs that are not answered were submitted.
+    /// Submission times of the graphs that are not answered, by the number of the graph.
     open: BTreeMap<u64, Ticks>,
     answered: Vec<Graph>,
 }

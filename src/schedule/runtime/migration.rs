@@ -15,7 +15,7 @@ pub(super) struct MigrationTimes {
     /// Whether migrations queue for a link of their sender.
     contention: bool,
     rng: ChaCha8Rng,
-    /// By dimension: when this node's link is free for the next migration.
+    /// Time at which this node's link of each dimension is free for the next migration.
     links: Vec<Ticks>,
 }
 

@@ -62,7 +62,7 @@ impl<C: Computation> TaskStore<C> {
         Item { id: ItemId(self.last_item), header, task }
     }
 
-    /// From now on the policy may place this task.
+    /// Lets the policy place this task from now on.
     pub fn admit(&mut self, item: Item<C>) -> New {
         let new = New { item: item.id, hops: item.header.hops };
         self.unplaced.push(item.id, item);

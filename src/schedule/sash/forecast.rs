@@ -15,7 +15,7 @@ struct Worker {
     width: usize,
     /// Tasks that it holds, with their estimates.
     held: VecDeque<(usize, Cost)>,
-    /// When it began with the first of them, as far as one knows.
+    /// Start time of the first of them, as far as one knows.
     began: Cost,
     /// Number of tasks that it has completed.
     completed: u64,
@@ -54,7 +54,7 @@ impl Forecast {
         Forecast::new(&vec![1; workers])
     }
 
-    /// When each worker will have finished all that it holds; `now` if it holds nothing.
+    /// Returns the time at which each worker will have finished all that it holds; `now` if it holds nothing.
     pub fn finish(&self, now: Cost) -> Vec<Cost> {
         let finish = |worker: &Worker| {
             let factor = worker.factor();
@@ -68,7 +68,7 @@ impl Forecast {
         self.workers.iter().map(finish).collect()
     }
 
-    /// By which factor each worker's estimates are multiplied.
+    /// Returns the factor by which each worker's estimates are multiplied.
     pub fn factors(&self) -> Vec<f64> {
         self.workers.iter().map(Worker::factor).collect()
     }

@@ -13,7 +13,7 @@ pub const EFFORT: Tag = crate::node::tags::independent::CLUSTER_EFFORT;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assigned {
     pub tasks: Vec<u64>,
-    /// When the first begins by the model.
+    /// Start time of the first task by the model.
     pub due: Option<Cost>,
 }
 

@@ -124,7 +124,7 @@ struct Sash {
     scheduler_rank: SchedulerRank,
     /// Whether the scheduling rank works at the end.
     joins: bool,
-    /// By which part estimates may be wrong.
+    /// Maximum relative error of the estimates.
     error: f64,
     /// Whether all ranks are assumed to be alike.
     alike: bool,

@@ -48,7 +48,7 @@ impl Rules {
 pub struct Plan {
     /// The columns of the workers, in ascending order.
     pub workers: Vec<usize>,
-    /// When each worker has finished all that it was given.
+    /// Time at which each worker has finished all that it was given.
     pub finish: Vec<Cost>,
     /// Tasks that are not scheduled yet, in order.
     pub left: Vec<usize>,
@@ -134,7 +134,7 @@ impl Plan {
         Phase { end, assignments }
     }
 
-    /// When each worker could begin with something that it gets at this time.
+    /// Returns each worker and the time at which it could begin with something that it gets at this time.
     fn begins(&self, at: Cost) -> Vec<(usize, Cost)> {
         self.workers.iter().zip(&self.finish).map(|(worker, finish)| (*worker, (*finish).max(at))).collect()
     }

@@ -58,12 +58,12 @@ impl Members {
 /// The run's cycles and ticks.
 struct Clock {
     pace: Pace,
-    /// When the run began.
+    /// Start time of the run.
     begun: Ticks,
 }
 
 impl Clock {
-    /// When this time has passed since the beginning.
+    /// Returns the tick at which this time has passed since the beginning of the run.
     fn at(&self, time: Cost) -> Ticks {
         self.begun.saturating_add(self.pace.ticks(time))
     }
@@ -117,7 +117,7 @@ pub struct Scheduler {
     /// Tasks that have not ended anywhere.
     left: usize,
     pub effort: Effort,
-    /// By the clock: forecast of the workers' finish times.
+    /// Forecast of the workers' finish times, in runs by the clock.
     forecast: Option<Forecast>,
     ahead: Ahead,
     /// For a host's scheduler.
@@ -194,7 +194,7 @@ impl Scheduler {
         self.coming.front().map(|task| arrivals[*task]).filter(|_| self.plan.left.is_empty())
     }
 
-    /// When the last of the tasks arrives that no worker can run.
+    /// Returns the time at which the last of the tasks arrives that no worker can run.
     fn last_aside(&self) -> Cost {
         self.plan.aside.iter().filter_map(|task| self.work.arrivals().get(*task)).copied().max().unwrap_or(0)
     }

@@ -58,7 +58,7 @@ pub struct Search<'a> {
     workers: &'a [usize],
     tasks: &'a [usize],
     base: Vec<Cost>,
-    /// By which each worker's costs are multiplied; empty if by 1.
+    /// Factor by which each worker's costs are multiplied; empty if all are 1.
     factors: Vec<f64>,
     window: usize,
     ties: Ties,

@@ -29,7 +29,7 @@ pub const DEMAND: Tag = crate::node::tags::independent::DEMAND;
 /// Tag of grants to a host's coordinator.
 pub const SUPPLY: Tag = crate::node::tags::independent::SUPPLY;
 
-/// By the model messages take no time, but in the simulator they take a tick: requests of the same time are heard within this number of ticks.
+/// Number of ticks within which requests of the same time are heard: by the model messages take no time, but in the simulator they take a tick.
 const SAME_TIME: Ticks = 3;
 
 /// Tasks dealt to a rank, or to all ranks of a host.
@@ -41,14 +41,14 @@ pub struct Grant {
     pub answers: u64,
     /// Whether there is nothing left for the node that asked.
     pub ended: bool,
-    /// When it is given, by the model.
+    /// Time at which it is given, by the model.
     pub at: Cost,
 }
 
 /// Request of a host's coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Demand {
-    /// By rank of the host, since the last request.
+    /// Measurements of each rank of the host since the last request.
     pub measured: Vec<Measured>,
     /// Number of chunks for each of its ranks.
     pub rounds: u64,
@@ -70,7 +70,7 @@ struct Source {
     /// Whether it has been asked and has not answered; whether it has nothing more.
     asked: bool,
     ended: bool,
-    /// By rank, since it was asked last; the most chunks that one of them wanted at a time.
+    /// Measurements of each rank since it was last asked; maximum number of chunks that one of them wanted at a time.
     measured: Vec<Measured>,
     rounds: u64,
 }

@@ -41,13 +41,13 @@ struct Request {
     measured: Measured,
     /// Number of chunks requested.
     chunks: u64,
-    /// When the rank has finished what it holds, by the model.
+    /// Time at which the rank has finished what it holds, by the model.
     free: Cost,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Finished {
-    /// When the rank had finished everything, by the model.
+    /// Time at which the rank had finished everything, by the model.
     free: Cost,
     /// Requests that it granted.
     grants: u64,
@@ -108,13 +108,13 @@ struct Program {
     requests: Requests,
     /// Whether there is nothing left for this node.
     ended: bool,
-    /// When we have finished what we hold, by the model.
+    /// Time at which this node has finished what it holds, by the model.
     free: Cost,
     measured: Measured,
     /// Whether the time between the ends of chunks is measured.
     counts_overhead: bool,
     last_end: Ticks,
-    /// When to ask.
+    /// Timer for the next request.
     reminder: Option<TimerId>,
     reports: Reports,
 }

@@ -154,18 +154,18 @@ pub struct Chunks {
     rounding: Option<Rounding>,
     /// No chunk is smaller, but the last.
     least: u64,
-    /// By rank; their mean is 1.
+    /// Weight of each rank; their mean is 1.
     weights: Vec<f64>,
     measured: Vec<Measured>,
     /// Current round (`fac2`, `wf`): chunks still to be given, and tasks that were left at its start.
     round: (u64, u64),
     /// State of `tss`: the next chunk, and the decrease from one chunk to the next.
     trapezoid: (u64, u64),
-    /// Of `tfss` and `fiss`: chunks that were given.
+    /// Number of chunks that were given (`tfss`, `fiss`).
     given: u64,
-    /// By rank, of `awf-b` to `awf-e`: reports, and sums of their tasks and times, each times its number.
+    /// Reports of each rank (`awf-b` to `awf-e`): their number, and the sums of their tasks and times, each multiplied by the number of its report.
     reports: Vec<(u64, f64, f64)>,
-    /// By rank, of `awf-b` and `awf-d`: relative rates at the round's start.
+    /// Relative rate of each rank at the round's start (`awf-b`, `awf-d`).
     rates: Vec<f64>,
 }
 

@@ -17,7 +17,7 @@ pub struct Embedding {
     order: Vec<NodeId>,
     /// Their places, in ascending order: bit k is the coordinate in dimension k.
     places: Vec<u32>,
-    /// By node: its index in this order.
+    /// Index of each node in `order`.
     index: Vec<u32>,
     virtual_links: u64,
     longest: f64,

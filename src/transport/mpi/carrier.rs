@@ -322,7 +322,7 @@ impl State {
         }
     }
 
-    /// When something will happen by itself, from now on.
+    /// Returns the time from now until something happens by itself: the first timer runs out.
     pub fn next_timer(&self) -> Option<Duration> {
         let at = self.run.as_ref()?.timers.first()?;
         Some(Duration::from_nanos(at.saturating_sub(since(self.began))))

@@ -175,7 +175,7 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
 struct Pause {
     polls: u32,
     since: Option<Instant>,
-    /// When a program that goes on by itself was last left.
+    /// Time at which a program that goes on by itself was last left.
     left: Option<Instant>,
     nap: Duration,
 }

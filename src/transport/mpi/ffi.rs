@@ -38,8 +38,8 @@ static SURVIVES: AtomicBool = AtomicBool::new(false);
 /// A call has come to nothing because a rank is lost.
 static LOSS: AtomicBool = AtomicBool::new(false);
 
-/// From now on calls that come to nothing because a rank is lost are no errors, if this MPI and its launcher go on then. Whoever asks for this looks
-/// after losses ([`take_loss`]).
+/// Lets calls that come to nothing because a rank is lost be no errors from now on, if this MPI and its launcher go on then; returns true if they do.
+/// Whoever asks for this looks after losses ([`take_loss`]).
 pub(super) fn survive() -> bool {
     SURVIVES.store(mpi::survives_losses(), Ordering::Relaxed);
     survives()

@@ -20,7 +20,7 @@ pub(super) struct Run {
     pub received: u64,
     /// Each with its local node.
     pub timers: Timers<(usize, Scope)>,
-    /// When the last of what is known to happen by itself will have happened.
+    /// Time at which the last of what is known to happen by itself will have happened.
     pub expected: Ticks,
     /// Number of the last timer or piece of work.
     last: u64,

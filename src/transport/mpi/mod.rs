@@ -88,7 +88,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
 /// Options of a world. They must be the same on all ranks, except for the number of workers.
 ///
-/// By default a world is a guest: it runs no watchdog, and changes nothing in the process that it lives in. Options for a program that does nothing
+/// A world is a guest by default: it runs no watchdog, and changes nothing in the process that it lives in. Options for a program that does nothing
 /// else are in [`program`](Options::program).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -356,7 +356,7 @@ impl World {
         })
     }
 
-    /// From now on rank 0 gives a run up when this request is overdue.
+    /// Lets rank 0 give up a run, from now on, when this request is overdue.
     pub(crate) fn end_on(&mut self, interrupt: &Interrupt) {
         self.carrier.state.borrow_mut().interrupt = Some(interrupt.clone());
     }

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::RankId;
 
-/// When a job counts as stuck, after which time without progress on any rank.
+/// Condition on which a job counts as stuck, with the time without progress on any rank after which it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// Never: for a guest in a program that has its own idea of that.
     Off,
-    /// When all ranks have waited for this time within one run. A rank between two runs is assumed to compute, however long.
+    /// Condition that all ranks have waited for this time within one run. A rank between two runs is assumed to compute, however long.
     Runs(Duration),
     /// The same, and also when a rank does not answer, between two runs or in one: for a program that does nothing but run.
     Always(Duration),

@@ -150,7 +150,7 @@ fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, e
 #[derive(Default)]
 pub(super) struct Slices {
     waiting: VecDeque<(Owner, Box<dyn Sliced>)>,
-    /// When the first began, if it did.
+    /// Start time of the first, if it has begun.
     began: Option<Ticks>,
     /// Whether the first is out for its slice.
     out: bool,

@@ -65,14 +65,14 @@ impl Links {
         Links { heads, network, out, into, host_out, host_into, between: HashMap::new(), thin_out_at: 1024 }
     }
 
-    /// When a message that is to leave at `now` gets its rank's port, on a measured network.
+    /// Returns the time at which a message that is to leave at `now` gets its rank's port, on a measured network.
     pub fn leave_rank(&mut self, way: &Way<'_>, now: Ticks) -> Ticks {
         reserve(&mut self.out[way.from.index()], now, way.link().occupancy(way.bytes))
     }
 
-    /// When the beginning of a message that has got its rank's port at `now` is at its destination. Where ranks share their host's port, this
-    /// must be asked at that time, when all that came to the port earlier has been entered: a port that is reserved for later would be closed
-    /// to others meanwhile. Not before the beginning of an earlier message of these ranks, which may have had to wait for consent.
+    /// Returns the time at which the beginning of a message that has got its rank's port at `now` is at its destination. Where ranks share their
+    /// host's port, this must be asked at that time, when all that came to the port earlier has been entered: a port that is reserved for later
+    /// would be closed to others meanwhile. Not before the beginning of an earlier message of these ranks, which may have had to wait for consent.
     pub fn leave_host(&mut self, way: &Way<'_>, now: Ticks) -> Ticks {
         let link = way.link();
         let busy = link.transmission(way.bytes);
@@ -83,7 +83,7 @@ impl Links {
         self.heads[way.from.index()].after_earlier(way.to.get(), head, now)
     }
 
-    /// When a message whose beginning is at its destination at `now` gets the host's port there, if ranks share it.
+    /// Returns the time at which a message whose beginning is at its destination at `now` gets the host's port there, if ranks share it.
     pub fn reach_host(&mut self, way: &Way<'_>, now: Ticks) -> Ticks {
         if !way.shares_ports() {
             return now;
@@ -91,13 +91,13 @@ impl Links {
         reserve(&mut self.host_into[way.target().index()], now, way.link().transmission(way.bytes))
     }
 
-    /// When the last byte of a message arrives that comes to its destination's port at `now`; to be asked at that time.
+    /// Returns the time at which the last byte of a message arrives that comes to its destination's port at `now`; to be asked at that time.
     pub fn reach_rank(&mut self, way: &Way<'_>, now: Ticks) -> Ticks {
         let link = way.link();
         reserve(&mut self.into[way.to.index()], now, link.occupancy(way.bytes)).saturating_add(link.transmission(way.bytes))
     }
 
-    /// When a message that is ready at `now` gets the link, which then is busy for `busy` ticks.
+    /// Returns the time at which a message that is ready at `now` gets the link, which then is busy for `busy` ticks.
     pub fn between(&mut self, from: NodeId, to: NodeId, now: Ticks, busy: Ticks) -> Ticks {
         if self.between.len() >= self.thin_out_at {
             self.between.retain(|_, free| *free > now);
@@ -107,7 +107,7 @@ impl Links {
     }
 }
 
-/// When something that is ready at `now` gets what is free from `free` on, and keeps it for `busy` ticks.
+/// Returns the time at which something that is ready at `now` gets what is free from `free` on, and reserves it for `busy` ticks.
 pub(super) fn reserve(free: &mut Ticks, now: Ticks, busy: Ticks) -> Ticks {
     let start = now.max(*free);
     *free = start.saturating_add(busy);

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!([latency(0, 1), latency(0, 2), latency(3, 0), latency(2, 3), latency(3, 2)], [10, 100, 100, 400, 400]);
     }
 
-    /// Of a file that has links which no two ranks use.
+    /// The network file has links that no two ranks use.
     #[test]
     fn links_without_ranks_count_for_nothing() {
         let mut one = Measured { hosts: Hosts::single(2), speeds: Vec::new(), pairs: BTreeMap::new(), ..cluster() };

@@ -135,7 +135,7 @@ impl World {
         &mut self.model
     }
 
-    /// From now on a run is given up when this request is overdue.
+    /// Gives up a run, from now on, when this request is overdue.
     pub(crate) fn end_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = Some(interrupt.clone());
     }

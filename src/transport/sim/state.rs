@@ -99,7 +99,7 @@ pub(super) struct NodeState {
     pub waits: Waits,
     pub since: Ticks,
     pub rest: Option<Box<Rest>>,
-    /// When it is next woken, `NEVER` if it is not.
+    /// Time at which it is next woken, `NEVER` if it is not.
     wake: Ticks,
     /// The node's own clock; behind the world's while the node waits.
     pub clock: Ticks,
@@ -161,7 +161,7 @@ pub(super) struct State {
     pub workers: BTreeMap<RankId, Workers>,
     /// Opaque work that goes on.
     pub running: u64,
-    /// When there last was progress; ahead of the clock while a node computes.
+    /// Time of the last progress; ahead of the clock while a node computes.
     pub progress: Ticks,
     /// Looks at the network since then.
     pub polls: u64,
