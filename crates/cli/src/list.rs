@@ -140,7 +140,7 @@ struct Trigger {
     title: &'static str,
     /// Empty if there is no source.
     source: &'static str,
-    /// When it balances.
+    /// Rule that says when it balances, as a clause.
     rule: &'static str,
     knows_cost: bool,
     options: &'static str,

@@ -277,7 +277,7 @@ pub(crate) mod tests {
         assert_eq!([decide(true, &[alone(Life::Dead)]), decide(false, &[alone(Life::Dead)])], [Entry::First; 2]);
     }
 
-    /// Of two jobs that begin at the same time one is refused if one of the lists cannot be shared.
+    /// One of two jobs that begin at the same time is refused if one of the lists cannot be shared.
     #[test]
     fn a_list_that_cannot_be_shared_has_one_job() {
         for totals in [[None, Some(9)], [Some(9), None], [None, None]] {

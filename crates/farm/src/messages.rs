@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::{Outcome, Task};
 
-/// From the lead to a hand.
+/// Message from the lead to a hand.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToHand {
     /// Comes first. The number of the job among those on its journal.
@@ -23,7 +23,7 @@ pub enum ToHand {
     End,
 }
 
-/// From a hand to the lead.
+/// Message from a hand to the lead.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLead {
     /// Tasks have ended, so that there is room for others; their records are being written. Number of tasks, number of failed ones,

@@ -28,7 +28,7 @@ const SILENT: Duration = Duration::from_secs(30);
 const GONE: Duration = Duration::from_secs(1);
 /// The same for a job on several hosts, where launchers need some seconds to end the other ranks, which may still write records.
 const GONE_FAR: Duration = Duration::from_secs(10);
-/// Of the time between two looks no more than this counts as silence: while nobody looked, the file system may have been away.
+/// Maximum part of the time between two looks that counts as silence: while nobody looked, the file system may have been away.
 const LOOK: Duration = Duration::from_secs(5);
 /// Time between two readings of another job's file.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -127,7 +127,7 @@ fn find_place() -> String {
     format!("{}\t{}\t{}\t{pid}\t{}", environment::host(), boot.trim(), space.display(), began(pid).unwrap_or_default())
 }
 
-/// When a process began, in the system's ticks; `None` if it is gone.
+/// Start time of a process, in the system's ticks; `None` if it is gone.
 fn began(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in brackets, may have anything in it. A zombie has ended.

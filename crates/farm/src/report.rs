@@ -44,7 +44,7 @@ pub struct Report {
     /// All tasks' ends and run times, for the tail: rounded to milliseconds they take eight bytes a task.
     ends: Vec<(f32, f32)>,
     began: f64,
-    /// By kind: how many, and the first ones.
+    /// Number of failures of each kind, and the first ones.
     failures: BTreeMap<String, (u64, Vec<Failure>)>,
 }
 

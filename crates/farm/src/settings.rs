@@ -39,7 +39,7 @@ pub struct Settings {
     pub timeout: Option<f64>,
     /// Seconds that running tasks have to end when the job is asked to.
     pub grace: f64,
-    /// When the job's time is over, in seconds since 1970, and how long it is from the beginning.
+    /// End of the job's time, in seconds since 1970, and its length from the beginning.
     pub walltime: Option<Walltime>,
     pub halt: Option<Halt>,
     pub slots: Option<SlotsGiven>,
@@ -72,7 +72,7 @@ pub struct Walltime {
 }
 
 impl Walltime {
-    /// When a task has to have ended by its estimate: a hundredth of the time before the end, since estimates are never exact.
+    /// Time by which a task has to have ended by its estimate: a hundredth of the time before the end, since estimates are never exact.
     pub fn last(&self) -> f64 {
         self.end - (self.length / 100.0).clamp(0.05, 60.0)
     }

@@ -38,7 +38,7 @@ pub enum How {
     /// Split into words as by a shell; the first is the program.
     #[default]
     Words,
-    /// By `sh -c`.
+    /// Command that is run by `sh -c`.
     Shell,
     /// Nothing is run: a task of `--empty`.
     Empty,

@@ -25,7 +25,7 @@ impl Audience for Nobody {
 /// Result of a run.
 #[derive(Debug, Default)]
 struct Course {
-    /// When the last task ended.
+    /// End of the last task, in seconds since the beginning.
     end: f64,
     /// Seconds that tasks ran which ended.
     used: f64,
@@ -33,7 +33,7 @@ struct Course {
     /// Tasks that ran when the job was asked to end without grace.
     killed: usize,
     left: u64,
-    /// When the job was over.
+    /// End of the job, in seconds since the beginning.
     over: f64,
 }
 

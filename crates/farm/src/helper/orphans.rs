@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 /// Longest time that is spent on ending them. One that waits in the kernel, as for a file server that does not answer, ends only after that.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// From now on this process adopts all orphans among its descendants. Elsewhere than on Linux none does.
+/// Makes this process adopt all orphans among its descendants from now on. No process does so elsewhere than on Linux.
 pub fn adopt() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::tags::HELPER;
 use crate::task::{Outcome, Task};
 
-/// From the rank.
+/// Message from the rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Comes first.
@@ -57,7 +57,7 @@ pub struct Slots {
     pub mem: Option<u64>,
 }
 
-/// From the helper.
+/// Message from the helper.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum News {
     /// Attempts that have ended. Those that are tried again are among them.

@@ -115,7 +115,7 @@ struct Server {
     news: Vec<Outcome>,
     /// Commands for the host that have ended.
     on_host: Vec<Outcome>,
-    /// When the first of the news came, and how many bytes they hold.
+    /// Time at which the first of the news came, and the number of bytes that they hold.
     since: Instant,
     bytes: usize,
     deadline: f64,
@@ -411,7 +411,7 @@ impl Server {
         protocol::send(&self.socket, &News::Ended(std::mem::take(&mut self.news)))
     }
 
-    /// When there is something to do even if nothing happens.
+    /// Time at which there is something to do even if nothing happens.
     fn next_time(&self) -> Option<Instant> {
         let timeout = self.surroundings.terms.timeout;
         let limits = self.running.values().filter_map(|(running, _)| match running.stopped {

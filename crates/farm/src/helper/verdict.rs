@@ -23,7 +23,7 @@ const BRIEF: Duration = Duration::from_millis(100);
 pub struct Ending {
     /// The rank has said that no more tasks are started.
     pub is_draining: bool,
-    /// When this helper got one of the signals.
+    /// Time at which this helper got one of the signals.
     pub told: Option<Instant>,
 }
 

@@ -225,7 +225,7 @@ mod tests {
         assert!(hosts.is_done() && hosts.has_failed() && !hosts.has_failed_to_start());
     }
 
-    /// Of a host that starts nothing is known that would be worth running tasks there; what comes later concerns no tasks.
+    /// A host whose start has failed may lack what tasks need there; what fails later concerns no tasks.
     #[test]
     fn a_failure_at_the_start_is_told_apart() {
         let failed = Outcome { exit: 1, ..Outcome::without_run(0, State::Failed) };

@@ -75,7 +75,7 @@ struct Out {
     attempts: u32,
     /// Estimated seconds.
     cost: Option<f64>,
-    /// When it was dealt.
+    /// Time at which it was dealt.
     dealt: f64,
     /// All but its text, where it may have to be dealt again.
     rest: Option<Box<Task>>,

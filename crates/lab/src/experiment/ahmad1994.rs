@@ -83,7 +83,7 @@ const fn limit(scheduler: &'static str, dimension: u32, graph: (u32, u32), utili
     AhmadCase { scheduler, dimension, levels, children, utilisation, rate, expected, tolerance: 0.02, is_limit: true }
 }
 
-/// By how much means under the three schedulers may be off, in parts.
+/// Allowed relative deviations of means under the three schedulers, as fractions.
 fn tolerances(utilisation: f64) -> [f64; 3] {
     if utilisation < 0.85 { [0.02, 0.04, 0.03] } else { [0.05, 0.08, 0.06] }
 }

@@ -23,9 +23,9 @@ use equipoise::transport::world::World;
 pub struct BalanceSpec {
     pub balancer: Rc<Chosen>,
     pub overlay: Overlay,
-    /// By rank.
+    /// Tasks to be balanced, by rank.
     pub tasks: Tasks,
-    /// By node.
+    /// Power of each node.
     pub powers: Powers,
     /// The powers as they were given, where that is known and not simply 1.
     pub given_powers: Option<Vec<Decimal>>,
@@ -79,7 +79,7 @@ pub struct BalanceRecord {
     pub payload: u64,
     /// Loads by node before: tasks, or with weights their work units, as quotas and final loads.
     pub loads: Vec<u64>,
-    /// By node, as they were given.
+    /// Power of each node, as it was given.
     #[serde(serialize_with = "as_given")]
     pub powers: ShownPowers,
     /// The load that each node should have.
@@ -113,7 +113,7 @@ pub struct BalanceRecord {
     pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
     pub steps: u32,
-    /// From rank to rank.
+    /// Number of messages from rank to rank, and their bytes.
     pub messages: u64,
     pub bytes: u64,
     /// Bytes that crossed from host to host.

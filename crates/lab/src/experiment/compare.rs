@@ -66,14 +66,14 @@ pub struct BalancerContender {
     pub overlay: Overlay,
     /// The rule by which the overlay is placed, where several are compared.
     pub placement: Option<PlacementRule>,
-    /// By node.
+    /// Power of each node.
     pub powers: Powers,
 }
 
 /// Some tasks to be balanced by all contenders.
 pub struct Case {
     pub loads: LoadSource,
-    /// By rank.
+    /// Tasks to be balanced, by rank.
     pub tasks: Tasks,
 }
 
@@ -97,7 +97,7 @@ pub struct LeftOut {
 struct Combination<'a> {
     contender: &'a BalancerContender,
     case: &'a Case,
-    /// By node.
+    /// Tasks of the case, by node.
     tasks: Tasks,
     setting: Rc<Setting>,
     samples: Vec<Sample>,

@@ -29,7 +29,7 @@ pub struct Crossover {
 }
 
 impl Crossover {
-    /// From the cost of a phase; `None` where there is no work, or a single rank.
+    /// Crossover computed from the cost of a phase; `None` where there is no work, or a single rank.
     ///
     /// With the imbalance x (maximum over mean) steps take x times the mean step, and after the phase `after` times. So it pays if
     /// `steps (x - after) mean_step` is above its time. A task that is a mean load long and is shared out by all n ranks saves 1 - 1/n

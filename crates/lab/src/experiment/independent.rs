@@ -62,7 +62,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, progress: impl
 /// Relative speed of each rank, empty if all are 1.
 struct Speeds {
     of_ranks: Vec<f64>,
-    /// By `--speeds`, and not by the file of the simulated network.
+    /// Whether `--speeds` gives them, and not the file of the simulated network.
     are_given: bool,
 }
 

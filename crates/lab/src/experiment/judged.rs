@@ -15,7 +15,7 @@ pub const OPTIMUM_UP_TO: u32 = 4096;
 
 /// A phase, judged.
 pub(super) struct Judged {
-    /// By node, virtual ones included.
+    /// Load of each node before the phase, virtual ones included.
     pub loads: Vec<u64>,
     /// Quota of each node, and the nearest load to it that can be reached.
     pub quota: Vec<u64>,

@@ -37,7 +37,7 @@ pub struct Ranking {
     pub best: usize,
     /// The others that nothing is known to be faster than, in the fixed order.
     pub tied: Vec<usize>,
-    /// By contender: the median of its time over that of the named one within a round.
+    /// Ratio of each contender's time to that of the recommended one within a round: the median over the rounds.
     pub over_best: Vec<Estimate>,
 }
 
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(best(rank_exact(&[vec![0.0], vec![0.0]], &[1, 0])), (1, vec![0]));
     }
 
-    /// Of `pairs` pairs with noise of some 15 %, how many name a winner if the second takes `slower` times as long.
+    /// Number of pairs, of `pairs` with noise of some 15 %, in which the first alone is named if the second takes `slower` times as long.
     fn winners(pairs: u32, rounds: usize, slower: f64) -> u32 {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let mut times = || (0..rounds).map(|_| 1.0 + rng.random_range(0.0..0.15)).collect::<Vec<f64>>();
@@ -256,7 +256,7 @@ mod tests {
         assert!(winners(1000, 9, 1.2) > 950);
     }
 
-    /// Of this number of comparisons, how many find one slower among contenders that are all the same.
+    /// Number of comparisons, of `comparisons`, that find one slower among contenders that are all the same.
     fn false_alarms(comparisons: u32, contenders: usize, rounds: usize) -> u32 {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let order: Vec<usize> = (0..contenders).collect();

@@ -34,7 +34,7 @@ pub struct Tasks {
     count: u64,
     unit: LoadUnit,
     amounts: Rc<Amounts>,
-    /// Where they are by node: the placement, and the amounts by node.
+    /// Placement of the tasks and their amounts by node, where they are by node.
     placed: Option<(Placement, Rc<Amounts>)>,
     payload: u64,
     unit_seconds: Option<f64>,

@@ -50,7 +50,7 @@ pub struct Series {
     pub quantity: WuQuantity,
     /// Random cases per mean load, in the paper.
     pub cases: u32,
-    /// By mean load, and how far each may be off by its own printing and sampling: its standard error.
+    /// Expected value at each mean load; and the error that each may have by its own printing and sampling: its standard error.
     expected: [f64; 6],
     error: Spread,
 }

@@ -89,7 +89,7 @@ impl Standing<'_> {
         self.records.first().map(name).unwrap_or_default()
     }
 
-    /// By round, the geometric mean over the cases.
+    /// Time of each round: the geometric mean over the cases.
     fn times(&self) -> Vec<f64> {
         let rounds = self.records.iter().map(|record| record.ms_rounds.len()).min().unwrap_or(0);
         let log = |round: usize| self.records.iter().map(|record| record.ms_rounds[round].max(f64::MIN_POSITIVE).ln()).sum::<f64>();

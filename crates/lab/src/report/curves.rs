@@ -113,7 +113,7 @@ pub(super) fn tick_name(tick: f64) -> String {
     if tick > 0.0 && tick < 1e-3 { format!("{tick:.0e}") } else { plain(tick) }
 }
 
-/// From 0 with round ticks, or from one power of ten to another.
+/// Axis from 0 with round ticks, or from one power of ten to another.
 pub(super) enum Axis {
     Straight(Scale),
     Logarithmic { low: i32, high: i32 },
@@ -133,7 +133,7 @@ impl Axis {
         Axis::Logarithmic { low, high: ((high.log10() - 1e-9).ceil() as i32).max(low + 1) }
     }
 
-    /// From 0 at its begin to 1 at its end.
+    /// Position of a value on the axis, from 0 at its begin to 1 at its end.
     pub fn place(&self, value: f64) -> f64 {
         match self {
             Axis::Straight(scale) => value / scale.end,

@@ -12,7 +12,7 @@ const TOP: f64 = 26.0;
 /// Ticks and name of the lower axis.
 const FOOT: f64 = 40.0;
 const ROW: f64 = 17.0;
-/// Where names begin in the legend.
+/// Left edge of the names in the legend.
 const NAME: f64 = LEFT + 40.0;
 
 /// Data of the plot.

@@ -31,7 +31,7 @@ enum Own<'a> {
         ours: f64,
         verdict: Option<&'static str>,
         recorded: Option<()>,
-        /// By how much the point may be off what is expected, in parts; and whether it is not, with the cases of a full run.
+        /// Allowed relative deviation of the point from what is expected, as a fraction; and whether it keeps to that, with the cases of a full run.
         tolerance: Option<f64>,
         as_expected: Option<bool>,
     },

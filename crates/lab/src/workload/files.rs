@@ -86,7 +86,7 @@ impl FileTasks {
         Ok(FileTasks::of(folder, files))
     }
 
-    /// From files in their order.
+    /// Builds the tasks from files in their order.
     fn of(folder: &Path, files: Vec<(PathBuf, u64)>) -> FileTasks {
         let begins = |index: &usize| *index == 0 || top_level(&files[*index - 1].0) != top_level(&files[*index].0);
         let mut first: Vec<u64> = (0..files.len()).filter(begins).map(|index| index as u64).collect();

@@ -14,7 +14,7 @@ pub(super) const TASKS: &str = "tasks";
 
 /// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
 ///
-/// Of R ranks that the run had, rank r's tasks are first held by our rank `r * ranks / R`: whole ranks, dealt out in blocks.
+/// Tasks of rank r, of the R ranks that the run had, are first held by our rank `r * ranks / R`: whole ranks, dealt out in blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredTasks {
     /// Ranks of the run, those without tasks included.

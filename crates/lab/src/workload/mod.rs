@@ -44,7 +44,7 @@ const LOADS_STREAM: u64 = 1 << 32;
 const POWERS_STREAM: u64 = (1 << 32) + 1;
 /// The seeds of task trees.
 const SHAPES_STREAM: u64 = (1 << 32) + 2;
-/// When the graphs of a stream arrive.
+/// Random stream for the arrivals of the graphs of a stream, and of independent tasks.
 const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
 /// Their times.
 const TIMES_STREAM: u64 = (1 << 32) + 4;

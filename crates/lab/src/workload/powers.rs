@@ -21,7 +21,7 @@ const WHAT: &str = "powers";
 /// Powers as they are given; [`Display`](fmt::Display) writes what [`PowerPattern::parse`] reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PowerPattern {
-    /// By default: all real nodes are equally fast.
+    /// Equal powers of all real nodes (the default).
     #[default]
     Equal,
     /// The power of every node of the topology.

@@ -9,7 +9,7 @@ pub(super) const MOST_TIMES: usize = 1 << 27;
 /// Steps of a recorded run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
-    /// By step and rank, in one unit of time; all steps have the same number of ranks. In seconds for LBAF.
+    /// Work by step and rank, in one unit of time (seconds for LBAF); all steps have the same number of ranks.
     pub work: Vec<Vec<f64>>,
     /// The numbers by which the source knows the steps, in increasing order: those of phases or of a table, or 0, 1, ..
     pub numbers: Vec<u64>,

@@ -22,7 +22,7 @@ const PINNED: &str = "pinned";
 /// Weights as they are given; [`Display`](fmt::Display) writes what [`WeightPattern::parse`] reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum WeightPattern {
-    /// By default: unit tasks.
+    /// Unit tasks (the default).
     #[default]
     Unit,
     /// The work units of every task, by id.

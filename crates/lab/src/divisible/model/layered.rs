@@ -44,7 +44,7 @@ pub(super) fn by_capacity(question: &Question, dimension: u32) -> Vec<(f64, f64)
     layers
 }
 
-/// When a processor of each layer receives, computes and sends.
+/// Share of a processor of each layer, with the times at which it receives, computes and sends.
 pub fn parts(question: &Question, dimension: u32, layers: &[(f64, f64)]) -> Vec<ProcessorShare> {
     let mut parts: Vec<ProcessorShare> = Vec::new();
     let mut arrival = 0.0;

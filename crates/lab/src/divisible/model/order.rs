@@ -14,7 +14,7 @@ use super::timeline::LoadDivision;
 /// A tree in a numbering that depends on its speeds, links and start-up costs only.
 pub struct Canonical {
     pub network: ModelNetwork,
-    /// By processor, the same number for those that are alike with their link and all behind them.
+    /// Class of each processor: the same number for those that are alike with their link and all behind them.
     class: Vec<usize>,
     /// The given numbers, by new ones.
     processors: Vec<usize>,
@@ -137,8 +137,8 @@ fn arrangements(classes: &[usize]) -> Option<usize> {
     Some(ways)
 }
 
-/// By processor a number that is the same, and as high, for all that are alike with their link and everything behind them, however they are
-/// numbered.
+/// Class of each processor: a number that is the same, and as high, for all that are alike with their link and everything behind them,
+/// however they are numbered.
 fn classes(network: &ModelNetwork) -> Vec<usize> {
     let mut class = vec![0; network.processors()];
     let deepest = network.layer.iter().copied().max().unwrap_or(0);

@@ -169,7 +169,7 @@ impl LinearProgram<'_> {
         kept
     }
 
-    /// When a processor has computed all that it keeps.
+    /// Adds the computing of a processor; returns the time at which it has computed all that it keeps.
     fn compute(&self, rows: &mut Rows, processor: usize, kept: &[Variable], arrival: &[Variable]) -> Variable {
         let seconds = self.network.seconds[processor] / self.scale;
         let seconds = if seconds.is_finite() { seconds } else { 0.0 };

@@ -59,9 +59,9 @@ pub struct ProcessorShare {
     pub processors: u64,
     pub alpha: f64,
     pub volume: f64,
-    /// When the last of its share has arrived.
+    /// Time at which the last of its share has arrived.
     pub arrival: f64,
-    /// When it is done, and has handed its results on if there are any; 0 if it gets nothing.
+    /// Time at which it is done, and has handed its results on if there are any; 0 if it gets nothing.
     pub finish: f64,
     pub computing: Vec<(f64, f64)>,
     pub sending: Vec<MessageSpan>,
@@ -83,6 +83,6 @@ pub struct Solution {
     pub utilisation: f64,
     /// The reciprocal speed of one processor that is as good as all.
     pub equivalent_w: f64,
-    /// By layer where its processors do the same, else by processor; empty for a large hypercube of one-port processors.
+    /// Share of each layer where its processors do the same, else of each processor; empty for a large hypercube of one-port processors.
     pub parts: Vec<ProcessorShare>,
 }

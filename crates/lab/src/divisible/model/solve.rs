@@ -109,7 +109,7 @@ fn most_orders(messages: usize, has_startup: bool) -> usize {
 const MOST_IMPROVED: usize = 100;
 const IMPROVEMENTS: usize = 30;
 
-/// By linear program; through one port, in the best of several orders of service, which are all that there are where these are few.
+/// Divides the load by linear program; through one port, in the best of several orders of service, which are all that there are where these are few.
 fn by_program(question: &Question, network: &ModelNetwork) -> Result<(ModelNetwork, LoadDivision, Method)> {
     let Question { ports, installments, results, .. } = *question;
     let method = |proven| if proven { Method::LinearProgram } else { Method::Approximation };

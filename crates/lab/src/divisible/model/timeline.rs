@@ -109,9 +109,9 @@ struct Play<'a> {
     network: &'a ModelNetwork,
     division: &'a LoadDivision,
     timeline: DivisionTimeline,
-    /// When each processor has received an installment.
+    /// Time at which each processor has received each installment.
     arrivals: Vec<Vec<f64>>,
-    /// When a processor's port is free again.
+    /// Time at which each processor's port is free again.
     free: Vec<f64>,
 }
 

@@ -11,12 +11,12 @@ const GRACE: Ticks = 2_000_000_000;
 /// Answers and reports that have arrived from the nodes, and the number still missing.
 pub(super) struct Answers<'a> {
     order: &'a SpreadOrder,
-    /// By node.
+    /// Report and answer of each node.
     reports: Vec<SpreadNodeReport>,
     answers: Vec<Option<Result<Vec<u8>>>>,
     /// Number of shares, other than the originator's, whose answers have not arrived.
     missing: usize,
-    /// When the originator stops waiting, since a share has failed.
+    /// Time at which the originator stops waiting, since a share has failed.
     given_up: Option<Ticks>,
 }
 

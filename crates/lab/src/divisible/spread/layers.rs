@@ -152,7 +152,7 @@ impl Layers {
     }
 
     /// The part of the load that a node of each layer computes, if all nodes and all links are as fast as the mean of them.
-    /// Where it is not known how fast the nodes are, links count as nothing, and all nodes get as much.
+    /// Links count as nothing, and all nodes get as much, where it is not known how fast the nodes are.
     pub fn shares(&self, costs: &SpreadCosts, bytes: u64, predicts: bool) -> Vec<f64> {
         let (w, z) = self.means(costs);
         let (w, z) = if predicts && w > 0.0 { (w, z) } else { (1.0, 0.0) };
@@ -252,7 +252,7 @@ impl Layers {
         (self.of_shares(costs, ranges.iter().map(Range::len).collect()), ranges)
     }
 
-    /// When every node would be done with these ranges: it computes and sends on when all that it is to get has come.
+    /// Predicts when every node would be done with these ranges: it computes and sends on when all that it is to get has come.
     pub fn predict(&self, costs: &SpreadCosts, ranges: &[Range]) -> Prediction {
         let nodes = ranges.len();
         let routes = self.routes(ranges);

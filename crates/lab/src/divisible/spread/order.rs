@@ -14,7 +14,7 @@ pub(super) const DONE: Tag = crate::tags::spread::DONE;
 pub struct SpreadOrder {
     /// The node that has the input, and gets the answers.
     pub origin: NodeId,
-    /// By node.
+    /// Range of the input that each node gets as its share.
     pub ranges: Vec<Range>,
     pub installments: u32,
     /// The nodes beyond the originator in the order in which they are served.
@@ -26,13 +26,13 @@ pub struct SpreadOrder {
 /// Activities of a node; times are on its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpreadNodeReport {
-    /// From the first to the last piece of its share.
+    /// Times of the first and the last piece of its share.
     pub receiving: Option<(Ticks, Ticks)>,
     /// Intervals with a short pause between them are one.
     pub computing: Vec<(Ticks, Ticks)>,
     /// Computing time without pauses.
     pub busy: Ticks,
-    /// When it was done with its share.
+    /// Time at which it was done with its share.
     pub finished: Ticks,
     /// Bytes of shares that it sent on each of its links before it was done itself, by the node at the other end.
     pub sent: Vec<(NodeId, u64)>,
@@ -47,7 +47,7 @@ pub struct SpreadEnding {
     /// Begin of the distribution and arrival of the last answer, on the originator's clock.
     pub began: Ticks,
     pub ended: Ticks,
-    /// By node.
+    /// Report of each node.
     pub reports: Vec<SpreadNodeReport>,
     /// Answers of the shares that are not empty, in the order of the input; or the error of the first one that failed.
     pub answers: Result<Vec<(NodeId, Range, Vec<u8>)>>,

@@ -42,16 +42,16 @@ pub struct SpreadPlan {
 /// Predicted times of the nodes for some shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
-    /// By node: when it has computed its share; 0 without one.
+    /// Time at which each node has computed its share; 0 without one.
     pub finish: Vec<f64>,
-    /// By node: when the originator sends to it, one for each installment.
+    /// Intervals in which load is sent to each node: by the originator, one for each installment; or on layers, one for each link to the node.
     pub sending: Vec<Vec<TimeInterval>>,
-    /// By node: when it computes.
+    /// Intervals in which each node computes.
     pub computing: Vec<Vec<TimeInterval>>,
 }
 
 impl Prediction {
-    /// When the last node finishes.
+    /// Time at which the last node finishes.
     pub fn makespan(&self) -> f64 {
         self.finish.iter().copied().fold(0.0, f64::max)
     }
@@ -279,7 +279,7 @@ pub(super) fn whole(weights: &[f64], bytes: u64, origin: NodeId) -> Vec<u64> {
     shares
 }
 
-/// When every node would be done with these shares.
+/// Predicts when every node would be done with these shares.
 pub fn predict(tree: &SpreadTree, costs: &SpreadCosts, shares: &[u64], installments: u32) -> Prediction {
     let served = served(tree, costs);
     let nodes = shares.len();

@@ -11,7 +11,7 @@ use equipoise::error::Result;
 pub struct Claim {
     /// Its key among the records.
     pub id: &'static str,
-    /// Where the paper says it.
+    /// Place in the paper, such as its section.
     pub place: &'static str,
     /// Items that are measured to judge it. All of them are needed.
     pub items: &'static [Item],

@@ -22,7 +22,7 @@ use equipoise::names;
 /// A file of finished jobs.
 pub struct Kept {
     path: PathBuf,
-    /// Of this program.
+    /// Identity of this program's build.
     build: String,
     /// Lines of other builds.
     ignored: usize,

@@ -7,7 +7,7 @@ use super::claims::short;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     pub value: f64,
-    /// By how much a mean of as many cases may be off, in parts.
+    /// Allowed relative deviation of a mean of as many cases, as a fraction.
     pub tolerance: f64,
     /// Random cases from which on a point is judged: those of a full run.
     pub cases: u64,

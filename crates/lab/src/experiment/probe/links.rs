@@ -21,7 +21,7 @@ use super::program::{self, HostTimes, LARGE, LinkTimes, ProbeSpec, RankTimes, Ra
 const APART: f64 = 1.5;
 /// Rounds of exchanges that are simulated to see whether ports are shared.
 const SIMULATED_ROUNDS: u32 = 16;
-/// Where a shared port makes less of a difference than this, measurements do not tell.
+/// Minimum difference that shared ports have to make for measurements to tell: the mean difference of the logarithms of the times.
 const NOTICEABLE: f64 = 0.02;
 
 /// The model of one kind of link.
@@ -37,7 +37,7 @@ pub struct LinkRecord {
     pub bytes_per_second: Option<f64>,
     /// Mean relative deviation of the model from the measurements, over the sizes.
     pub error: f64,
-    /// From this size in bytes on, header included, a message waits for its receiver's consent; `None` if that was not seen.
+    /// Size in bytes, header included, from which on a message waits for its receiver's consent; `None` if that was not seen.
     pub rendezvous_bytes: Option<u64>,
     pub rendezvous_us: Option<f64>,
     /// Whether the ranks of a host share a port to other hosts.
@@ -224,7 +224,7 @@ pub(super) fn is_shared(network: &Measured, spec: &ProbeSpec, times: &[RankTimes
 pub(super) struct Exchanges {
     /// Between two ranks with the network to themselves.
     alone: f64,
-    /// Of all ranks at once, by rank and round.
+    /// Times of exchanges of all ranks at once, by rank and round.
     together: Vec<f64>,
 }
 

@@ -82,9 +82,9 @@ pub struct RankTimes {
     pub ranks: Vec<(NodeId, f64)>,
     pub hosts: Vec<HostTimes>,
     pub within: LinkTimes,
-    /// By the other host.
+    /// Times of the links to other hosts, by host.
     pub between: BTreeMap<HostId, LinkTimes>,
-    /// By size, by round.
+    /// Times of the reductions, by size and round.
     pub reductions: Vec<Vec<f64>>,
     /// A message each way between two ranks, with the network to themselves, and with all ranks at once.
     pub alone: Vec<f64>,

@@ -91,7 +91,7 @@ pub(super) fn plain_program(world: &mut World, workload: &Prepared) -> Result<Pl
 }
 
 impl Course {
-    /// Of ranks of these speeds; empty if all are 1.
+    /// Creates the course of a scheduler on ranks of these speeds; empty if all are 1.
     pub fn new(speeds: &[f64]) -> Course {
         Course {
             first: None,

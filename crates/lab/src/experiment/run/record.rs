@@ -42,7 +42,7 @@ pub struct RunRecord {
     /// The answer by a table, a formula or another algorithm, or else by the plain program; it is the same, or an approximation that was asked
     /// for. `None` if it is not known beforehand.
     pub known: Option<Number>,
-    /// From the first submission to the last answer.
+    /// Time from the first submission to the last answer.
     pub makespan: f64,
     /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times, on the fastest of ranks of unequal
     /// speeds. Efficiency, bound and gain are all taken from it.
@@ -69,10 +69,10 @@ pub struct RunRecord {
     pub control: u64,
     pub bytes: u64,
     pub migrated: u64,
-    /// By rank, summed over its workers: executing tasks; not executing any.
+    /// Time of each rank, summed over its workers: executing tasks; not executing any.
     pub busy: Vec<f64>,
     pub idle: Vec<f64>,
-    /// By rank: hearing, deciding, packing and joining.
+    /// Time of each rank for hearing, deciding, packing and joining.
     pub overhead: Vec<f64>,
     /// Regions into which the scheduler divides the nodes; empty if it does not.
     pub regions: Vec<Region>,

@@ -84,12 +84,12 @@ pub struct LayersRecord {
 /// Parts of a rank's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Split {
-    /// From the beginning until it computes.
+    /// Time from the beginning until it computes.
     pub waiting: f64,
     pub computing: f64,
     /// Between installments.
     pub pausing: f64,
-    /// From its finish to the end of all.
+    /// Time from its finish to the end of all.
     pub idle: f64,
     /// Seconds per byte, by the calibration and in the run; 0 without a share.
     pub calibrated: f64,

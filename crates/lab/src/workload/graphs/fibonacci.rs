@@ -39,7 +39,7 @@ pub struct Fibonacci {
     pub cutoff: u32,
 }
 
-/// By the definition.
+/// Computes Fibonacci number `n` by the definition.
 fn call(n: u32) -> u64 {
     if n < 2 { n.into() } else { call(n - 1) + call(n - 2) }
 }

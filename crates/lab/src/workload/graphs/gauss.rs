@@ -54,7 +54,7 @@ pub struct Gauss {
     pub n: usize,
     /// Pivots of a step, and rows of a task.
     pub block: usize,
-    /// From which the matrix is drawn.
+    /// Seed from which the matrix is drawn.
     pub seed: u64,
 }
 

@@ -66,7 +66,7 @@ pub struct Matmul {
     pub n: usize,
     /// Products of more rows, columns or terms are divided.
     pub block: usize,
-    /// From which the factors are drawn.
+    /// Seed from which the factors are drawn.
     pub seed: u64,
 }
 

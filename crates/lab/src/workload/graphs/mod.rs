@@ -109,7 +109,7 @@ type MakePrepared = dyn Fn(&Setting) -> Result<Prepared> + Send + Sync;
 /// Parameters of a workload apart from its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// From which random workloads are drawn, the same for all schedulers.
+    /// Seed from which random workloads are drawn, the same for all schedulers.
     pub seed: u64,
     /// Tasks that can be executed at a time, by all ranks together.
     pub processors: u32,

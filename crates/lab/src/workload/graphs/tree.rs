@@ -94,7 +94,7 @@ pub struct TaskTrees {
     pub style: Option<Style>,
 }
 
-/// When the roots come.
+/// Arrival of the roots.
 pub enum Submission {
     /// All at the start; with the number of all their tasks.
     AtOnce { roots: Vec<Grown>, tasks: u64 },
@@ -133,7 +133,7 @@ pub struct Growth {
 /// A task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grown {
-    /// From which the sub-tree grows.
+    /// Key from which the sub-tree grows.
     pub key: u64,
     /// Edges between the root and it.
     pub level: u32,

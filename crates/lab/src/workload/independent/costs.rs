@@ -71,7 +71,7 @@ pub(super) fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
     Problem { costs, arrivals, plan: Plan::Emulated { spins: false, values: Vec::new() }, known, sequential: None, optimum: None }
 }
 
-/// When tasks arrive.
+/// Arrival of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrival {
     /// All tasks are there from the beginning.
@@ -153,8 +153,8 @@ pub struct Emulated {
     spins: bool,
     speeds: Vec<f64>,
     is_simulated: bool,
-    /// When the last task of this process should have ended. A worker that goes on without a pause makes up for what the system's timer was
-    /// late, so that an emulated processor is as fast as it should be.
+    /// Time at which the last task of this process should have ended. A worker that goes on without a pause makes up for what the system's
+    /// timer was late, so that an emulated processor is as fast as it should be.
     due: Mutex<Option<Instant>>,
 }
 

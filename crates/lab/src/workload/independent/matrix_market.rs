@@ -14,7 +14,7 @@ use equipoise::names;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sparse {
     pub columns: usize,
-    /// By row, its entries: column and value, by column.
+    /// Entries of each row: column and value, by column.
     pub rows: Vec<Vec<(u32, f64)>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Sparse {
 const MOST: usize = 1 << 26;
 
 impl Sparse {
-    /// From entries in any order; what lies at the same place is added up.
+    /// Builds a matrix from entries in any order; what lies at the same place is added up.
     fn of(rows: usize, columns: usize, entries: impl IntoIterator<Item = (usize, u32, f64)>) -> Sparse {
         let mut by_row = vec![Vec::new(); rows];
         entries.into_iter().for_each(|(row, column, value)| by_row[row].push((column, value)));

@@ -55,9 +55,9 @@ pub enum Answer {
     Counts(Counts),
     /// Records found.
     Found(u64),
-    /// By byte value.
+    /// Number of occurrences of each byte value.
     Bytes(Box<[u64]>),
-    /// By record, in the order of their bytes.
+    /// Number of occurrences of each record, in the order of the records' bytes.
     Records(BTreeMap<Vec<u8>, u64>),
     /// In hexadecimal digits.
     Checksum(String),

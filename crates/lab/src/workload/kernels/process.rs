@@ -199,7 +199,7 @@ fn read_all<T>(mut stdout: PipeReader, mut output: T, take: fn(&mut T, &[u8]) ->
     }
 }
 
-/// When a program last wrote something.
+/// Time at which a program last wrote something.
 #[derive(Clone)]
 struct Pulse {
     began: Instant,

@@ -75,7 +75,7 @@ fn slow_processors_gain_most() {
     assert!(time(12) > fraction(935, 10_000) && time(12) < fraction(945, 10_000), "{}", time(12));
 }
 
-/// By hand for two dimensions: 0 keeps a, serves a pair (which takes 2/3 of a second for all), then a single processor.
+/// Shares for two dimensions, computed by hand: 0 keeps a, serves a pair (which takes 2/3 of a second for all), then a single processor.
 #[test]
 fn one_port_on_a_square() {
     let one = fraction(1, 1);

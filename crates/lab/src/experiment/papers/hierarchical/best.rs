@@ -8,7 +8,7 @@ use super::super::evidence::{Decision, LEVEL, difference};
 /// The place of a curve's least value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Best {
-    /// By the means.
+    /// Place of the least mean.
     at: f64,
     /// The first and the last place that may be it: no other is shown to lie lower.
     first: f64,

@@ -47,7 +47,7 @@ impl Both<'_> {
         Some(Both { hierarchical: at("hierarchical")?, distributed: at("distributed")?, longer: at(LONGER)? })
     }
 
-    /// By how much this part of the distributed strategy's response exceeds this part of the other's. Both had the same graphs.
+    /// Excess of this part of the distributed strategy's response over this part of the other's. Both had the same graphs.
     fn excess(&self, of_distributed: f64, of_hierarchical: f64) -> Mean {
         paired((&self.distributed.mean, of_distributed), (&self.hierarchical.mean, of_hierarchical), &self.longer.mean)
     }

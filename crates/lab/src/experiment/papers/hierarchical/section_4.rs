@@ -22,13 +22,13 @@ const HOPS: &str = "hops from birth to execution";
 const MIGRATIONS: &str = "migrations of a task";
 const MOST_MIGRATIONS: &str = "most migrations of a task";
 const ASTRAY: &str = "tasks outside their parents' regions";
-/// Of a mean: how much it is larger under the baseline.
+/// Suffix of the name of a mean's curve: how much the mean is larger under the baseline.
 const MORE: &str = ", distributed less hierarchical";
 
-/// Where a task was, and when it came there: from a trace.
+/// Path of a task from a trace: the nodes that it left, with the times, and the node on which it ran.
 #[derive(Clone, Debug, Default)]
 struct Way {
-    /// When it left a node, that node, and for which it left.
+    /// Time at which it left a node, that node, and the node for which it left.
     left: Vec<(u64, NodeId, NodeId)>,
     ran: Option<NodeId>,
 }

@@ -43,7 +43,7 @@ pub(super) enum Key {
 #[derive(Clone)]
 pub(super) struct Place {
     pub kind: Kind,
-    /// By key, without `{x}`; `None` if it is left out.
+    /// Text of each key, without `{x}`; `None` if it is left out.
     pub texts: Vec<Option<String>>,
     /// Seconds of a unit of work on a node of average power; 0 if the measure does not need them.
     pub task_seconds: f64,

@@ -38,7 +38,7 @@ const ASKED_EVERY: usize = 10;
 /// The distribution of the tasks' work units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
-    /// From 1 to twice the mean less 1.
+    /// Uniform from 1 to twice the mean less 1.
     Uniform,
     /// Poisson's; a task without a unit has one.
     Poisson,

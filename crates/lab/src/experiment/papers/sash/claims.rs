@@ -185,13 +185,13 @@ fn crossovers() -> Vec<Claim> {
     ]
 }
 
-/// Where SASH takes over: the least number of processors from which on it is the faster one, if it stays so.
+/// Crossover of SASH: the least number of processors from which on it is the faster one, if it stays so.
 struct Crossover {
-    /// By the means.
+    /// Crossover according to the means.
     at: f64,
     /// On fewer processors it is shown to be slower.
     low: f64,
-    /// From here on it is shown to be faster; infinite if it is not on the most processors.
+    /// Number of processors from which on it is shown to be faster; infinite if it is not on the most processors.
     high: f64,
 }
 
@@ -246,7 +246,7 @@ fn longer<'a>(points: &'a Points, figures: &[u32]) -> Vec<&'a Point> {
     points.0.iter().filter(|point| point.curve == LONGER && figures.iter().any(|figure| point.item == Item::Figure(*figure))).collect()
 }
 
-/// From the least to the most, in per cent.
+/// Range of how much longer SASH takes, from the least to the most, in per cent.
 fn spread(points: &[&Point]) -> String {
     let signed = |point: &Point| format!("{}{}", if point.value < 0.0 { "" } else { "+" }, with_interval(&point.mean.times(100.0)));
     ends(points).map(|ends| format!("sash takes {} %", ends.map(signed).join(" to "))).unwrap_or_default()

@@ -136,7 +136,7 @@ impl Move {
 pub struct Position {
     tiles: Tiles,
     blank: u8,
-    /// From the start.
+    /// Number of moves from the start.
     moves: u8,
     /// Lower bound on the number of moves to the goal.
     distance: u8,

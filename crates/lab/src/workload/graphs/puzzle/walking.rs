@@ -19,9 +19,9 @@ type Rows = [[u8; SIDE]; SIDE];
 /// All tables that moves can make.
 struct Walk {
     number: HashMap<Rows, u16>,
-    /// By table, the vertical moves that it is away from the goal.
+    /// Number of vertical moves that each table is away from the goal.
     distance: Vec<u8>,
-    /// By table, whether the blank goes up or down, and the goal row of the tile that comes: the next table.
+    /// Next table, by table, by whether the blank goes up or down, and by the goal row of the tile that comes.
     next: Vec<[[u16; SIDE]; 2]>,
 }
 

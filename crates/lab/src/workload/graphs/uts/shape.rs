@@ -93,7 +93,7 @@ pub enum Shape {
 /// Distribution of the number of children of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// From the geometric distribution.
+    /// Geometric distribution, whose mean depends on the depth by this shape.
     Geometric(Shape),
     /// `m` with probability `q`, else none; the root has `b0`.
     Binomial,
@@ -134,7 +134,7 @@ pub(super) const NAMED: [(&str, Tree, (u64, u32, u64)); 8] = [
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
     tree: Tree,
-    /// By depth.
+    /// Distribution at each depth, as far as it is worked out beforehand.
     levels: Vec<Level>,
 }
 
@@ -145,7 +145,7 @@ enum Level {
     Barren,
     /// This number of children.
     Certain(u32),
-    /// From the geometric distribution: ln (1 - p).
+    /// Geometric distribution: ln (1 - p).
     Geometric(f64),
     /// `m` or none.
     Binomial,
