@@ -132,7 +132,7 @@ fn told(estimate: &Estimate, digits: usize) -> String {
 struct Samples {
     /// Runs of the sequential program a second, of all copies together.
     ceiling: Vec<f64>,
-    /// By scheduler: runs a second, and the part of the ceiling in the same round.
+    /// Runs a second of each scheduler, and their part of the ceiling in the same round.
     rates: Vec<Vec<f64>>,
     parts: Vec<Vec<f64>>,
 }

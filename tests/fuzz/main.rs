@@ -40,7 +40,7 @@ struct Plan {
     target: Option<Target>,
     /// Plays for this long instead of a number of runs.
     seconds: Option<u64>,
-    /// Where failing cases are kept.
+    /// Folder in which failing cases are kept.
     keep: PathBuf,
 }
 

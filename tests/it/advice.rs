@@ -124,7 +124,7 @@ fn on_a_network_that_is_known_the_cost_is_exact() -> Result<()> {
     Ok(())
 }
 
-/// Where links between hosts are slow, the tree walk is the better on the tree of the hosts, and the advice says so.
+/// The tree walk is the better on the tree of the hosts where links between hosts are slow, and the advice says so.
 #[test]
 fn a_tree_walk_is_advised_on_the_tree_of_the_hosts() -> Result<()> {
     let mut measured = network(0);

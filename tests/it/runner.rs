@@ -42,7 +42,7 @@ pub struct Outcome {
     pub slowest: [RankTime; 2],
     /// Its own, and what the reduction over the ranks takes where there is one.
     pub cost: Cost,
-    /// Of all nodes together.
+    /// Counts of all nodes together.
     pub counts: Counts,
     /// Empty if it was not wanted.
     pub trace: Vec<NodeTrace>,

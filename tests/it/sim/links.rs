@@ -14,7 +14,7 @@ const HOPS_CONTENTION: &str = "hops:latency=1us,per_byte=1ns,contention";
 /// (sent at, from, to, bytes with the header); those of one node in order of time.
 type Sent = (Ticks, u32, u32, usize);
 
-/// When each of the messages arrives, in the order given.
+/// Time at which each of the messages arrives, in the order given.
 fn arrivals(ranks: u32, topology: &str, network: &str, sent: &[Sent]) -> Vec<Ticks> {
     let sent = sent.to_vec();
     let program = |node: Node| {

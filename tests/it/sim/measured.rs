@@ -24,7 +24,7 @@ fn cluster(shared: bool) -> Model {
     Model { network: network.network(), ..Model::default() }
 }
 
-/// When messages (from, to, bytes with the header) that are all sent at 0 arrive, in the order given.
+/// Times at which messages (from, to, bytes with the header) that are all sent at 0 arrive, in the order given.
 fn arrivals(model: Model, sent: &[(u32, u32, usize)]) -> Vec<Ticks> {
     let program = |node: Node| {
         let sent = sent.to_vec();

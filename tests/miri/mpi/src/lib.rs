@@ -98,7 +98,7 @@ pub mod ffi {
 
     #[derive(Default)]
     struct Engine {
-        /// By request; ended and told ones are gone.
+        /// State of each request; ended and told ones are gone.
         operations: Vec<Option<Operation>>,
         communicators: c_int,
     }

@@ -17,7 +17,7 @@ struct Worked {
     topology: &'static str,
     loads: &'static [u64],
     finals: &'static [u64],
-    /// From, to, tasks, in the paper's order; empty where it prints none.
+    /// Moves (from, to, tasks), in the paper's order; empty where it prints none.
     moves: &'static [(u32, u32, u64)],
     hops: f64,
 }
