@@ -166,10 +166,11 @@ impl Pace {
     }
 }
 
-/// Remaining time at the same pace; `None` before anything is done.
+/// Remaining time at the same pace; `None` as long as too little is done to tell.
 fn left(elapsed: Duration, done: u64, of: u64) -> Option<HumanDuration> {
     let left = elapsed.as_secs_f64() * of.saturating_sub(done) as f64 / done as f64;
-    Some(HumanDuration(Duration::try_from_secs_f64(left).ok()?)).filter(|_| done > 0)
+    // The first of very many items say nothing of the pace: those of `reproduce` that come first take a case each.
+    Some(HumanDuration(Duration::try_from_secs_f64(left).ok()?)).filter(|_| done > 0 && done >= of / 1000)
 }
 
 /// Lines from a thread of their own, so that they come while something runs that takes longer than their distance.
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn what_is_left_is_reckoned_from_what_is_done() {
         let left = |seconds, done, of| left(Duration::from_secs(seconds), done, of).map(|left| left.0);
-        assert_eq!(left(10, 0, 4), None);
+        assert_eq!([left(10, 0, 4), left(100, 2, 16_000_000)], [None, None]);
         assert_eq!([left(10, 1, 4), left(10, 4, 4)], [Some(Duration::from_secs(30)), Some(Duration::ZERO)]);
     }
 }
