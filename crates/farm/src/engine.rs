@@ -199,7 +199,7 @@ pub fn over(world: &mut World, farm_rank: FarmRank, job: u32) -> Result<i32> {
         let farm_rank = farm_rank.take();
         async move {
             match farm_rank {
-                Some(farm_rank) => sit(node, farm_rank, job).await,
+                Some(farm_rank) => run_on(node, farm_rank, job).await,
                 None => Err(Error::Failed("a farm runs on real ranks".into())),
             }
         }
@@ -207,7 +207,7 @@ pub fn over(world: &mut World, farm_rank: FarmRank, job: u32) -> Result<i32> {
     Ok(statuses.first().map_or(0, |(_, status)| *status))
 }
 
-async fn sit(node: Node, mut farm_rank: FarmRank, job: u32) -> Result<i32> {
+async fn run_on(node: Node, mut farm_rank: FarmRank, job: u32) -> Result<i32> {
     // A rank has one node.
     let node_of = |rank| node.overlay().placement.real_node_of(rank);
     let (me, survives) = (node.rank_of(node.me()), farm_rank.survives);

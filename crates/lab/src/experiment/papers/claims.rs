@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::evidence::{Decision, Mean};
+use super::evidence::{Decision, Mean, difference};
 use super::records::{Record, Records, Verdict};
 use super::{Item, Paper, Point, Points};
 use equipoise::error::Result;
@@ -187,6 +187,11 @@ pub fn short(value: f64) -> String {
 /// Means and bounds of the points.
 pub(super) fn against(points: &[&Point], bound: f64) -> Vec<(Mean, f64)> {
     points.iter().map(|point| (point.mean, bound)).collect()
+}
+
+/// How much each later point of a curve lies above the one before it.
+pub(super) fn rises(points: &[&Point]) -> Vec<(Mean, f64)> {
+    points.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Claims of Ahmad, Ghafoor and Fox 1994, judged.
 
-use super::super::claims::{Claim, Finding, number, numbers, with_interval};
+use super::super::claims::{Claim, Finding, number, numbers, rises, with_interval};
 use super::super::evidence::{Decision, Mean, all_above, all_below, any_above, difference, paired, ratio};
 use super::super::{Item, Point, Points};
 use super::{BEYOND, CLAIM, LONGER, best, section_3, section_4};
@@ -116,8 +116,7 @@ fn load() -> Vec<Claim> {
             why: "one of them does not increase from some load to the next",
             judge: |points| {
                 let curves = STRATEGIES.map(|strategy| part(points, 6, strategy, 0.4, 0.9));
-                let grows: Vec<_> =
-                    curves.iter().flat_map(|curve| curve.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0))).collect();
+                let grows: Vec<_> = curves.iter().flat_map(|curve| rises(curve)).collect();
                 Finding::new(all_above(&grows), &curves.concat(), format!("{}; {}", numbers(&curves[0]), numbers(&curves[1])))
             },
             ..CLAIM
@@ -187,8 +186,7 @@ fn load() -> Vec<Claim> {
             why: "it does not grow from some load to the next",
             judge: |points| {
                 let gaps = part(points, 8, LONGER, 0.4, 0.9);
-                let grows: Vec<_> = gaps.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)).collect();
-                Finding::new(all_above(&grows), &gaps, numbers(&gaps))
+                Finding::new(all_above(&rises(&gaps)), &gaps, numbers(&gaps))
             },
             ..CLAIM
         },
@@ -202,7 +200,7 @@ fn load() -> Vec<Claim> {
                 for load in [0.4, 0.5] {
                     let gaps =
                         [6, 7, 8].map(|figure| points.at(Item::Figure(figure), LONGER, load)).into_iter().collect::<Option<Vec<_>>>()?;
-                    grows.extend(gaps.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)));
+                    grows.extend(rises(&gaps));
                     ours.push(numbers(&gaps));
                     all.extend(gaps);
                 }

@@ -1,7 +1,7 @@
 //! Claims of Savvas and Kechadi 2004, judged.
 
-use super::super::claims::{Claim, Finding, against, agreeing, numbers};
-use super::super::evidence::{Decision, Mean, all_above, all_below, difference};
+use super::super::claims::{Claim, Finding, against, agreeing, numbers, rises};
+use super::super::evidence::{Decision, all_above, all_below, difference};
 use super::super::{Item, Point, Points};
 use super::{GRIDS, HIGHER, POISSON, UNIFORM};
 
@@ -229,11 +229,6 @@ fn tables() -> Vec<Claim> {
             ..CLAIM
         },
     ]
-}
-
-/// How much each later point of a curve lies above the one before it.
-fn rises(points: &[&Point]) -> Vec<(Mean, f64)> {
-    points.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)).collect()
 }
 
 fn figures() -> Vec<Claim> {
