@@ -60,7 +60,8 @@ struct Arguments {
     payloads: Vec<usize>,
     mean: u64,
     seed: u64,
-    balancers: Vec<String>,
+    /// All whose topology has a node for each rank, if none are named.
+    balancers: Option<Vec<String>>,
     first: Option<String>,
     /// Number of phases before the first that is measured.
     unmeasured: u32,
@@ -76,8 +77,6 @@ fn main() {
 }
 
 fn arguments() -> Result<Arguments> {
-    let names = balance::without_places().map(|entry| entry.name).filter(|name| *name != "none").map(String::from);
-    let names = names.chain([format!("direct{NATIVE}")]);
     let mut found = Arguments {
         by_hand: None,
         zoltan: None,
@@ -85,7 +84,7 @@ fn arguments() -> Result<Arguments> {
         payloads: vec![64, 4096],
         mean: 1000,
         seed: 1,
-        balancers: names.collect(),
+        balancers: None,
         first: None,
         unmeasured: 0,
         summary: None,
@@ -106,7 +105,7 @@ fn arguments() -> Result<Arguments> {
             "--payload" => found.payloads = value.split(',').map(|size| size.parse().map_err(wrong)).collect::<Result<_>>()?,
             "--mean" => found.mean = value.parse().map_err(wrong)?,
             "--seed" => found.seed = value.parse().map_err(wrong)?,
-            "--balancers" => found.balancers = value.split(',').filter(|name| !name.is_empty()).map(String::from).collect(),
+            "--balancers" => found.balancers = Some(value.split(',').filter(|name| !name.is_empty()).map(String::from).collect()),
             "--first" => found.first = Some(value),
             "--unmeasured" => found.unmeasured = value.parse().map_err(wrong)?,
             "--summary" => found.summary = Some(value),
@@ -155,7 +154,14 @@ impl Contender {
         let balancer = name.strip_suffix(NATIVE);
         let chosen = Rc::new(balance::find(balancer.unwrap_or(name))?);
         let overlay = Overlay::new(chosen.entry.default_topology(world.ranks()), world.hosts())?;
-        let shares = Shares::new(Powers::equal(overlay.placement.ranks(), overlay.placement.nodes()));
+        let (ranks, nodes) = (overlay.placement.ranks(), overlay.placement.nodes());
+        // A rank waits in MPI's barrier for the others, which would wait for its other nodes.
+        if ranks != nodes {
+            return Err(Error::usage(format!(
+                "--balancers {name}: its topology has {nodes} nodes on {ranks} ranks, and only one node a rank is measured"
+            )));
+        }
+        let shares = Shares::new(Powers::equal(ranks, nodes));
         Ok(Contender::Ours { name: name.into(), native: balancer.is_some(), chosen, overlay, shares })
     }
 
@@ -265,16 +271,11 @@ impl Bench {
         let (first, tasks) = (self.first_task(), self.loads[self.me]);
         let buffer = Bytes::from(records(first, tasks, payload));
         let results = node::run(&mut self.world, overlay, |node| {
-            let is_real = !node.overlay().placement.is_virtual(node.me());
-            let (tasks, buffer) = if is_real { (tasks, buffer.clone()) } else { (0, Bytes::new()) };
-            let mut queue = WorkQueue::new(Segment::row(first, tasks, 1, buffer).into_iter().collect());
+            let mut queue = WorkQueue::new(Segment::row(first, tasks, 1, buffer.clone()).into_iter().collect());
             let (chosen, shares, comm) = (chosen.clone(), shares.clone(), self.comm.clone());
             async move {
                 line_up(&node).await?;
-                // Once a rank: its other nodes have their turn only when all ranks are here.
-                if is_real {
-                    comm.barrier();
-                }
+                comm.barrier();
                 let began = Instant::now();
                 let mut phase = Phase::begin(&node, &shares, &mut queue);
                 chosen.run(&mut phase).await?;
@@ -337,6 +338,13 @@ impl Bench {
         paths.map(|path| ByHand::load(path, payload, room)).collect()
     }
 
+    /// Names of the balancers whose topology has a node for each rank, and no more.
+    fn fitting_balancers(&self) -> Vec<String> {
+        let fits = |entry: &&balance::Entry| entry.default_topology(self.ranks).nodes() == self.ranks;
+        let names = balance::without_places().filter(|entry| entry.name != "none").filter(fits).map(|entry| entry.name.to_string());
+        names.chain([format!("direct{NATIVE}")]).collect()
+    }
+
     fn contenders(&self, arguments: &Arguments) -> Result<Vec<Contender>> {
         let mut contenders = Vec::new();
         if arguments.by_hand.is_some() {
@@ -345,8 +353,9 @@ impl Bench {
         if arguments.zoltan.is_some() {
             contenders.push(Contender::InC { name: ZOLTAN, way: 0, library: usize::from(arguments.by_hand.is_some()) });
         }
-        for name in &arguments.balancers {
-            contenders.push(Contender::ours(name, &self.world)?);
+        let names = arguments.balancers.clone().unwrap_or_else(|| self.fitting_balancers());
+        for name in names {
+            contenders.push(Contender::ours(&name, &self.world)?);
         }
         Ok(contenders)
     }
