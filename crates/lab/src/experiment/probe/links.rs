@@ -188,9 +188,13 @@ pub(super) fn pairs(times: &[RankTimes], hosts: &Hosts, usual: &Fitted) -> BTree
     by_pair(times, hosts).iter().filter_map(described).collect()
 }
 
-/// The factor by which an exchange takes longer when all ranks exchange at once.
+/// The factor by which an exchange between two ranks takes longer when all ranks exchange at once: the median over the rounds. The same two ranks, as
+/// others may be nearer or farther.
 pub(super) fn contention(times: &[RankTimes]) -> Option<f64> {
-    Some(median(&together(times).collect::<Vec<_>>())? / alone(times)?)
+    // Those that were the first pair whenever they had a partner.
+    let first = times.iter().filter(|rank| rank.alone.len() == rank.together.len());
+    let ratios = first.flat_map(|rank| rank.together.iter().zip(&rank.alone)).map(|(together, alone)| together / alone.max(1.0));
+    median(&ratios.collect::<Vec<_>>())
 }
 
 fn alone(times: &[RankTimes]) -> Option<f64> {

@@ -3,7 +3,7 @@
 //! # The rule
 //!
 //! Everything is measured once in each of R rounds, so that drift affects all alike. In each round the time of a candidate is divided by
-//! the median of the times of all *others*. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are
+//! the median of the times of all *others* (of an even number, the longer of the two in the middle). A candidate is slow if the median of its R ratios is above a limit, and all its ratios are
 //! above a lower limit, which is above 1; one may be below for every 32 rounds. A disturbance makes times longer: that of a slow candidate,
 //! or one beyond the others' median, and neither changes the result.
 //!
@@ -82,7 +82,9 @@ fn medians_of_others(times: &[f64]) -> Vec<Option<f64>> {
     order.sort_by(|a, b| times[*a].total_cmp(&times[*b]));
     for (place, candidate) in order.iter().enumerate() {
         let other = |at: usize| times[order[at + usize::from(at >= place)]];
-        medians[*candidate] = Some(f64::midpoint(other((others - 1) / 2), other(others / 2)));
+        // Of an even number the longer of the two in the middle: one as fast as the others is beyond it in less than half of the rounds, while the
+        // middle of the two can be exceeded more often if times are skewed.
+        medians[*candidate] = Some(other(others / 2));
     }
     medians
 }
@@ -166,8 +168,11 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(11);
         for count in 0..9 {
             let times: Vec<f64> = (0..count).map(|_| f64::from(rng.random_range(0..5))).collect();
-            let others =
-                |without: usize| median(&(0..count).filter(|other| *other != without).map(|other| times[other]).collect::<Vec<_>>());
+            let others = |without: usize| {
+                let mut others: Vec<f64> = (0..count).filter(|other| *other != without).map(|other| times[other]).collect();
+                others.sort_by(f64::total_cmp);
+                others.get(others.len() / 2).copied()
+            };
             assert_eq!(medians_of_others(&times), (0..count).map(others).collect::<Vec<_>>(), "{times:?}");
         }
     }
