@@ -98,7 +98,15 @@ pub fn rank(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     })
 }
 
-/// The same for times that repeat exactly, by one round of each.
+/// Returns true if a contender takes more than `factor` times as long as another, beyond the doubt that is allowed for this number of contenders.
+/// Too few rounds leave it open.
+pub fn is_known_longer(mine: &[f64], other: &[f64], factor: f64, contenders: usize) -> bool {
+    let enough = mine.len().min(other.len()) >= rounds_needed(contenders);
+    let ratio = median_covered(&ratios(mine, other), confidence_each(contenders));
+    enough && ratio.is_some_and(|ratio| ratio.low > factor)
+}
+
+/// Ranks contenders by times that repeat exactly: one round of each.
 pub fn rank_exact(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     ranked(times, order, |mine, other| {
         let (mine, other) = (*mine.first()?, *other.first()?);
@@ -148,6 +156,15 @@ fn ratios(mine: &[f64], other: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longer_by_a_factor_is_known_from_enough_rounds() {
+        let (one, other) = (vec![1.0; 9], [1.3, 1.2, 1.0, 1.3, 1.2, 1.3, 1.2, 1.3, 1.2]);
+        assert!(is_known_longer(&other, &one, 1.1, 2) && !is_known_longer(&other, &one, 1.25, 2));
+        assert!(!is_known_longer(&other[..5], &one, 1.1, 2) && !is_known_longer(&one, &other, 1.0, 2));
+        // With more contenders one odd round is too many.
+        assert!(!is_known_longer(&other, &one, 1.1, 20));
+    }
 
     #[test]
     fn more_contenders_take_more_rounds() {

@@ -24,7 +24,7 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
     median_covered(samples, CONFIDENCE)
 }
 
-/// The mean with an interval of the given confidence.
+/// The median with an interval of the given confidence, between order statistics.
 pub fn median_covered(samples: &[f64], confidence: f64) -> Option<Estimate> {
     let sorted = in_order(samples)?;
     let n = sorted.len();

@@ -59,4 +59,11 @@ impl CompareRecord {
             (None, None) => self.makespan_after,
         }
     }
+
+    /// The [goal](Self::goal) with the time of each round, where the duration of tasks is known and the phase was measured; `None` where the goal
+    /// repeats exactly.
+    pub fn measured_goals(&self, steps: u64) -> Option<Vec<f64>> {
+        let seconds = self.unit_seconds().filter(|_| self.columns.is_none() && self.site.network.is_none())?;
+        Some(self.ms_rounds.iter().map(|ms| self.makespan_after * seconds * 1e3 + ms / steps.max(1) as f64).collect())
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! For long tasks only the remaining imbalance counts, for short ones the time of the phase. So the advice names the fastest of the balancers
 //! that balance best, as far as the rounds can tell them apart (see [`ranking`]), and from which task length its phase pays. Where the duration
-//! of tasks is known, it gives the length of a step before and after the phase; where tasks have several weights, their largest ratio. Where a
+//! of tasks is known, those that are best are best by the step and the phase together, and which these are the rounds must tell, too; it gives the
+//! length of a step before and after the phase. Where tasks have several weights, it gives their largest ratio. Where a
 //! rank holds more than it has room for, tasks must move. What a phase is worth is defined in [`CompareRecord::is_worth_it`] and
 //! [`CompareRecord::goal`].
 
@@ -11,7 +12,7 @@ use crate::experiment::ranking::{self, Verdict};
 use crate::experiment::{CaseResult, CompareRecord, LoadUnit, Site};
 use equipoise::load::Holding;
 
-/// Results that differ by less than this are equally good.
+/// Results that differ by less than this factor are equally good.
 const AS_GOOD: f64 = 1.01;
 
 /// Shortest task length, in microseconds, that is reported.
@@ -78,6 +79,8 @@ struct Standing<'a> {
     /// Indices of these cases.
     cases: Vec<usize>,
     records: Vec<&'a CompareRecord>,
+    /// Figures of each record by round, in which the smaller is the better.
+    rounds: Vec<Vec<f64>>,
 }
 
 impl Standing<'_> {
@@ -89,11 +92,11 @@ impl Standing<'_> {
         self.records.first().map(name).unwrap_or_default()
     }
 
-    /// Time of each round: the geometric mean over the cases.
-    fn times(&self) -> Vec<f64> {
-        let rounds = self.records.iter().map(|record| record.ms_rounds.len()).min().unwrap_or(0);
-        let log = |round: usize| self.records.iter().map(|record| record.ms_rounds[round].max(f64::MIN_POSITIVE).ln()).sum::<f64>();
-        (0..rounds).map(|round| (log(round) / self.records.len() as f64).exp()).collect()
+    /// Figure of each round: the geometric mean over the cases.
+    fn figures(&self) -> Vec<f64> {
+        let rounds = self.rounds.iter().map(Vec::len).min().unwrap_or(0);
+        let log = |round: usize| self.rounds.iter().map(|figures| figures[round].max(f64::MIN_POSITIVE).ln()).sum::<f64>();
+        (0..rounds).map(|round| (log(round) / self.rounds.len() as f64).exp()).collect()
     }
 
     fn median(&self) -> f64 {
@@ -107,22 +110,39 @@ fn steps<'a>(records: impl Iterator<Item = &'a CompareRecord>) -> u64 {
     records.filter_map(|record| record.lasting.or_else(|| record.steps_until_it_pays())).min().unwrap_or(1)
 }
 
+/// The records of a case that pay and are as good as the best, as far as the rounds can tell, each with the figures by which these are ranked. Those
+/// are the times of the phases; or, where noise in these leaves open who is as good, the goals.
+fn as_good_as_the_best(case: &CaseResult) -> Vec<(&CompareRecord, Vec<f64>)> {
+    let paying: Vec<&CompareRecord> = case.records.iter().filter(|record| record.is_worth_it()).collect();
+    let steps = steps(paying.iter().copied());
+    let Some(best) = paying.iter().copied().min_by(|a, b| a.goal(steps).total_cmp(&b.goal(steps))) else { return Vec::new() };
+    let least = best.goal(steps);
+    let is_within = |record: &CompareRecord| record.goal(steps) <= least * AS_GOOD;
+    let is_as_good = |record: &CompareRecord| match (record.measured_goals(steps), best.measured_goals(steps)) {
+        // Whatever its phase takes, its step alone is longer.
+        (Some(_), Some(_)) if record.goal(u64::MAX) > least * AS_GOOD => false,
+        (Some(own), Some(others)) => !ranking::is_known_longer(&own, &others, AS_GOOD, paying.len()),
+        _ => is_within(record),
+    };
+    let good: Vec<&CompareRecord> = paying.iter().copied().filter(|record| is_as_good(record)).collect();
+    let is_open = !good.iter().all(|record| is_within(record));
+    let figures = |record: &CompareRecord| record.measured_goals(steps).filter(|_| is_open).unwrap_or_else(|| record.ms_rounds.clone());
+    good.into_iter().map(|record| (record, figures(record))).collect()
+}
+
 /// The balancers that were among the best most often, all in the same cases.
 fn best<'a>(cases: &[&'a CaseResult]) -> Vec<Standing<'a>> {
     let mut standings: Vec<Standing<'a>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        let paying = || case.records.iter().filter(|record| record.is_worth_it());
-        let steps = steps(paying());
-        let least = paying().map(|record| record.goal(steps)).fold(f64::INFINITY, f64::min);
-        for record in paying().filter(|record| record.goal(steps) <= least * AS_GOOD) {
+        for (record, figures) in as_good_as_the_best(case) {
             let contender = record.contender;
-            match standings.iter_mut().find(|standing| standing.contender == contender) {
-                Some(standing) => {
-                    standing.cases.push(number);
-                    standing.records.push(record);
-                }
-                None => standings.push(Standing { contender, cases: vec![number], records: vec![record] }),
-            }
+            let at = standings.iter().position(|standing| standing.contender == contender).unwrap_or_else(|| {
+                standings.push(Standing { contender, cases: Vec::new(), records: Vec::new(), rounds: Vec::new() });
+                standings.len() - 1
+            });
+            standings[at].cases.push(number);
+            standings[at].records.push(record);
+            standings[at].rounds.push(figures);
         }
     }
     let first = |a: &Standing, b: &Standing| b.records.len().cmp(&a.records.len()).then(a.median().total_cmp(&b.median()));
@@ -134,10 +154,10 @@ fn best<'a>(cases: &[&'a CaseResult]) -> Vec<Standing<'a>> {
 }
 
 fn verdict(standings: &[Standing]) -> Option<Verdict> {
-    let times: Vec<Vec<f64>> = standings.iter().map(Standing::times).collect();
+    let figures: Vec<Vec<f64>> = standings.iter().map(Standing::figures).collect();
     let order: Vec<usize> = standings.iter().map(|standing| standing.records.first().map_or(usize::MAX, |r| r.simplicity)).collect();
     let is_simulated = standings.iter().any(|standing| standing.records.iter().any(|record| record.site.network.is_some()));
-    if is_simulated { ranking::rank_exact(&times, &order) } else { ranking::rank(&times, &order) }
+    if is_simulated { ranking::rank_exact(&figures, &order) } else { ranking::rank(&figures, &order) }
 }
 
 /// The sentence for rounds that are too few to rank the best.

@@ -119,6 +119,32 @@ fn what_the_measurement_cannot_tell_apart_is_said() {
 }
 
 #[test]
+fn of_steps_of_known_length_the_rounds_must_tell_which_are_best() {
+    let lasting = |name: &str, ms: f64, finish_after: f64, seconds: f64| CompareRecord {
+        task_seconds: Some(seconds),
+        ..record(name, ms, finish_after)
+    };
+    // A step of 100 us and a phase of 200 us, over two steps: medians 2.5 % apart, in rounds that go up and down by more than that.
+    let mut same = [lasting("cwa", 0.2, 10.0, 1e-5), lasting("direct", 0.21, 10.0, 1e-5)];
+    same[1].ms_rounds.rotate_left(1);
+    let advice = on_one(same.clone());
+    assert!(advice.starts_with("On these 4 ranks use direct (statistically tied with: cwa): a step takes 200 us now"), "{advice}");
+    for record in &mut same {
+        record.ms_rounds.truncate(5);
+    }
+    assert!(on_one(same).starts_with("5 rounds are too few to tell"));
+    // All rounds agree.
+    let apart = [lasting("cwa", 0.2, 10.0, 1e-5), lasting("direct", 0.3, 10.0, 1e-5)];
+    assert!(on_one(apart.clone()).starts_with("On these 4 ranks use cwa: "), "{}", on_one(apart));
+    // A step that is longer than another with its phase: one round tells.
+    let mut once = [lasting("cwa", 0.2, 10.0, 1e-3), lasting("direct", 0.1, 12.0, 1e-3)];
+    for record in &mut once {
+        record.ms_rounds.truncate(1);
+    }
+    assert!(on_one(once.clone()).starts_with("On these 4 ranks use cwa: "), "{}", on_one(once));
+}
+
+#[test]
 fn few_rounds_name_nobody() {
     let few = |name: &str, ms: f64, rounds: usize| {
         let mut record = record(name, ms, 10.0);
