@@ -59,6 +59,22 @@ fn the_rank_programs_take_the_published_times() {
     }
 }
 
+/// On ranks of unequal speeds the tasks' times depend on who gets them. A scheduler that gives more to the slow does not look better for it.
+#[test]
+fn schedulers_are_judged_by_the_same_times() {
+    const CONTENDERS: [&str; 3] = ["selfsched:rule=static", "selfsched:rule=single", "dss"];
+    let run = |contenders: &[&str]| records(4, contenders, "costs:tasks=60,mu_cp=20,mu_cc=20", "zero", &[1.0, 2.0, 3.0, 4.0]);
+    let alone: Vec<RunRecord> = CONTENDERS.iter().flat_map(|name| run(&[name])).collect();
+    let least = |part: fn(&RunRecord) -> f64| alone.iter().map(part).fold(f64::INFINITY, f64::min);
+    let (sequential, largest) = (least(|record| record.sequential), least(|record| record.largest));
+    assert!(alone.iter().any(|record| record.sequential > sequential));
+    for (record, own) in run(&CONTENDERS).iter().zip(&alone) {
+        assert_eq!((record.sequential, record.largest), (sequential, largest), "{}", record.scheduler);
+        assert!((record.efficiency - sequential / record.makespan / 4.0).abs() < 1e-9, "{record:?}");
+        assert_eq!((record.makespan, record.work), (own.makespan, own.work), "{}", record.scheduler);
+    }
+}
+
 /// Schedulers with options that change what they do. Of others of the registry the examples are run.
 const CHOSEN: [&str; 20] = [
     "sash",

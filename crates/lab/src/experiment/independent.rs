@@ -122,6 +122,7 @@ fn run_at(world: &mut World, spec: &IndependentSpec, speeds: &Speeds, mut progre
         }
     }
     progress(done, runs, "");
+    measured::judge_together(&mut courses);
     let interrupted = Interruption::of(world, done, runs);
     let unit = if world.is_simulated() { RecordUnit::Cycle } else { RecordUnit::Second };
     spec.contenders

@@ -78,6 +78,10 @@ pub struct Measured {
     pub mean_cost: f64,
     /// Time that ranks spent on tasks.
     pub work: u64,
+    /// The least of these times over the schedulers of the round: on a slow rank, or on one that had to wait for its processor, tasks take longer.
+    pub least_work: u64,
+    /// Time of the longest task; the least over the schedulers of the round.
+    pub largest: u64,
     /// Seconds of a plain program.
     pub sequential: Option<f64>,
     /// Sum over the tasks of their arrivals, in cycles; `None` if all were there.
@@ -97,6 +101,7 @@ impl Measured {
             return Err(format!("the answer is {value}, and should be {}", round.known));
         }
         let work = outcome.nodes.iter().map(|node| node.busy).sum();
+        let largest = outcome.nodes.iter().map(|node| node.largest).max().unwrap_or(0);
         let sum = || round.arrivals.iter().map(|at| *at as f64).sum::<f64>() / CYCLE as f64;
         let arrivals = (!round.arrivals.is_empty()).then(sum);
         Ok(Measured {
@@ -105,20 +110,40 @@ impl Measured {
             optimum: round.optimum,
             mean_cost: round.mean_cost,
             work,
+            least_work: work,
+            largest,
             sequential: round.sequential,
             arrivals,
         })
     }
 
-    /// Lower bound of the makespan by the costs, but at most the time of a plain program: costs are estimates and may be too high.
-    pub fn bound(&self, unit: RecordUnit) -> f64 {
+    /// Lower bound of the makespan by the costs, and of a plain program's computing by the cores that ranks share; but at most the time of a plain
+    /// program: costs are estimates and may be too high.
+    pub fn bound(&self, unit: RecordUnit, cores: Option<u32>) -> f64 {
         let bound = unit.cost(self.judgement.lower_bound);
-        if self.sequential.is_some() { bound.min(self.sequential(unit)) } else { bound }
+        if self.sequential.is_none() {
+            return bound;
+        }
+        let sequential = self.sequential(unit);
+        let on_cores = cores.map_or(0.0, |cores| sequential / f64::from(cores.max(1)));
+        bound.max(on_cores).min(sequential)
     }
 
-    /// Time of a plain program, or else the sum over the ranks.
+    /// Time of a plain program, or else the least sum over the ranks.
     pub fn sequential(&self, unit: RecordUnit) -> f64 {
-        self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
+        self.sequential.map_or_else(|| unit.ticks(self.least_work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
+    }
+}
+
+/// Judges the runs of all schedulers by the same times of tasks, round by round: the least, so that none looks better for having made tasks slower.
+pub fn judge_together(courses: &mut [Vec<Measured>]) {
+    let rounds = courses.iter().map(Vec::len).max().unwrap_or(0);
+    for round in 0..rounds {
+        let least = |part: fn(&Measured) -> u64| courses.iter().filter_map(|course| Some(part(course.get(round)?))).min().unwrap_or(0);
+        let (work, largest) = (least(|run| run.work), least(|run| run.largest));
+        for run in courses.iter_mut().filter_map(|course| course.get_mut(round)) {
+            (run.least_work, run.largest) = (work, largest);
+        }
     }
 }
 

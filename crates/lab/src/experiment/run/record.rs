@@ -221,18 +221,20 @@ impl RunRecord {
     pub(in crate::experiment) fn of_independent(measured: MeasuredRuns<'_>, site: &Site) -> Result<RunRecord> {
         let MeasuredRuns { scheduler, workload, is_repeated, overlay, unit, runs } = measured;
         let ranks = site.ranks as usize;
+        let cores = site.cores.filter(|_| site.shares_cores());
         let makespans: Vec<f64> = runs.iter().map(|run| unit.cycles(run.outcome.makespan)).collect();
         let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
         let efficiencies: Vec<f64> =
             runs.iter().zip(&makespans).map(|(run, makespan)| over(run.sequential(unit), makespan * ranks as f64)).collect();
-        let of_the_bound: Vec<f64> = runs.iter().zip(&makespans).map(|(run, makespan)| over(run.bound(unit), *makespan)).collect();
+        let of_the_bound: Vec<f64> = runs.iter().zip(&makespans).map(|(run, makespan)| over(run.bound(unit, cores), *makespan)).collect();
         let nothing = || Error::Failed(format!("{}: no run was measured", scheduler.name));
         let sequentials = runs.iter().map(|run| run.sequential(unit)).collect();
         let rounds = Rounds::of(makespans, sequentials, &efficiencies, &of_the_bound).ok_or_else(nothing)?;
         let makespan_median = rounds.typical.makespan;
         let rounds = is_repeated.then_some(rounds);
         let measured = runs.into_iter().next().ok_or_else(nothing)?;
-        let bound = measured.bound(unit);
+        let bound = measured.bound(unit, cores);
+        let largest = unit.ticks(measured.largest);
         let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
         let Measured { outcome, judgement, optimum, mean_cost, work, arrivals, .. } = measured;
         let optimum = optimum.map(|cost| unit.cost(cost));
@@ -248,7 +250,6 @@ impl RunRecord {
         let (tasks, messages, bytes) = (sum(|node| node.tasks), sum(|node| node.messages), sum(|node| node.bytes));
         let workers = if scheduler.entry.facts.knows_costs { ranks.saturating_sub(1).max(1) } else { ranks } as f64;
         let waiting = if effort.waiting > 0.0 { unit.cycles(effort.waiting) } else { unit.ticks(sum(|node| node.waiting)) };
-        let largest = unit.ticks(nodes.iter().map(|node| node.largest).max().unwrap_or(0));
         let scheduling = Scheduling {
             scheduler_rank: effort.scheduler,
             decisions: effort.decisions,
