@@ -21,7 +21,7 @@ use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, Weigh
 
 use super::launch::{self, Ending};
 use super::options::{
-    GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap,
+    GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_links, check_standard_input, handicap, left_out,
     remark_on_links, seconds,
 };
 use super::output::{Files, Target, check_trace};
@@ -291,7 +291,7 @@ impl Request<'_> {
             self.arguments.kind.check(balancer)?;
             let topology = given.clone().unwrap_or_else(|| balancer.entry.topology_on(&world.network()));
             match balancer.entry.objection(&topology) {
-                Some(objection) => objections.push((balancer.name.clone(), objection)),
+                Some(objection) => objections.push(objection),
                 None => {
                     if self.arguments.trace.is_some() {
                         check_trace(&topology)?;
@@ -307,12 +307,8 @@ impl Request<'_> {
             }
         }
         match objections.first() {
-            Some((_, objection)) if contenders.is_empty() => Err(objection.clone().into()),
-            Some(_) if self.arguments.output == Output::Human => {
-                let names: Vec<&str> = objections.iter().map(|(name, _)| name.as_str()).collect();
-                let topology = self.arguments.topology.as_deref().unwrap_or_default();
-                Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
-            }
+            Some(objection) if contenders.is_empty() => Err(objection.clone().into()),
+            Some(_) if self.arguments.output == Output::Human => Ok((contenders, Some(left_out(&objections)))),
             _ => Ok((contenders, None)),
         }
     }

@@ -377,6 +377,12 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+/// The remark on contenders that cannot run, with the reason of each.
+pub fn left_out(objections: &[impl fmt::Display]) -> String {
+    let reasons: Vec<String> = objections.iter().map(ToString::to_string).collect();
+    format!("left out: {}", reasons.join("; "))
+}
+
 /// Says to people that a graph's bandwidths do not count in the times of a simulated network that knows no links.
 pub fn remark_on_links(world: &mut World, topology: &Topology, output: Output) {
     let Some(network) = world.as_simulation().map(|simulation| simulation.network()) else { return };

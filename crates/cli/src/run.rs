@@ -18,7 +18,7 @@ use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, WorldOptions, any_bytes, check_standard_input, handicap, left_out};
 use super::output::{Files, Target};
 use super::terminal;
 use super::terminal::Output;
@@ -223,18 +223,14 @@ impl Arguments {
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.topology_on(&world.network()));
             match scheduler.objection(&topology) {
-                Some(objection) => objections.push((scheduler.name.clone(), objection)),
+                Some(objection) => objections.push(objection),
                 None => contenders
                     .push(SchedulerContender::new(scheduler, Overlay::placed(topology, world.hosts(), placement, self.world.seed)?)?),
             }
         }
         match objections.first() {
-            Some((_, objection)) if contenders.is_empty() => return Err(objection.clone().into()),
-            Some(_) if self.output == Output::Human => {
-                let names: Vec<&str> = objections.iter().map(|(name, _)| name.as_str()).collect();
-                let topology = self.topology.as_deref().unwrap_or_default();
-                terminal::remark(&format!("left out, since not made for --topology {topology}: {}", names.join(", ")));
-            }
+            Some(objection) if contenders.is_empty() => return Err(objection.clone().into()),
+            Some(_) if self.output == Output::Human => terminal::remark(&left_out(&objections)),
             _ => {}
         }
         Ok(contenders)
