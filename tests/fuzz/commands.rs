@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use crate::dice::Dice;
 use crate::options;
 
-/// Bytes of address space, seconds of processor time, and seconds altogether (the machine may be busy).
+/// Bytes of address space; seconds of processor time, seconds in which it has nothing to do, and seconds altogether (the machine may be busy).
 pub const ADDRESS_SPACE: u64 = 6 << 30;
 pub const PROCESSOR_SECONDS: u64 = 10;
+const IDLE_SECONDS: u64 = 10;
 const SECONDS: u64 = 60;
 
 /// An option, as the help shows it.
@@ -57,7 +58,7 @@ fn options_in(help: &str) -> Vec<OptionOf> {
 pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
     let often = ["balance", "compare", "run", "run", "divide", "divide"];
     let all: Vec<&String> = grammar.keys().collect();
-    let command = if dice.percent(85) { dice.one(&often).to_string() } else { (*dice.one(&all)).clone() };
+    let command = if dice.percent(70) { dice.one(&often).to_string() } else { (*dice.one(&all)).clone() };
     let known = &grammar[&command];
     let most_ranks = if dice.percent(80) { 9 } else { 33 };
     let ranks = 1 + dice.below(most_ranks);
@@ -70,6 +71,8 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
         "divide" => &["sim", "input", "kernel"],
         // Without a figure it takes minutes.
         "reproduce" => &["figure", "cases"],
+        "probe" | "advise" => &["sim"],
+        "when" => &["series", "cost"],
         _ => &[],
     };
     let chance = 4 + dice.below(20) as u32;
@@ -118,6 +121,8 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
         "balance" if model => &["loads", "payload", "weights", "pinned"],
         "balance" => &["tasks"],
         "run" => &["topology", "host", "medians"],
+        // Waits for ever, as asked.
+        "farm" => &["follow"],
         _ => &[],
     };
     let mixes = dice.percent(15);
@@ -137,6 +142,10 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
     // The work of a run is small only where it was drawn; the defaults are for real ranks.
     if command == "run" && !line.contains(&"--workload".to_string()) {
         line.extend(["--workload".to_string(), options::spawning(dice)]);
+    }
+    if command == "farm" {
+        let farmed = options::farmed(dice, folder, &line);
+        line.extend(farmed);
     }
     if dice.percent(6) {
         mistake(dice, &mut line);
@@ -185,7 +194,7 @@ pub fn run(program: &Path, arguments: &[String], folder: &Path) -> Outcome {
     let status = loop {
         match child.try_wait().expect("a child can be waited for") {
             Some(status) => break status,
-            None if !late && begun.elapsed() > Duration::from_secs(SECONDS) => {
+            None if !late && is_late(begun.elapsed(), child.id()) => {
                 late = true;
                 child.kill().expect("a child can be ended");
             }
@@ -198,11 +207,25 @@ pub fn run(program: &Path, arguments: &[String], folder: &Path) -> Outcome {
     Outcome { status, stdout: read(&out), stderr: read(&err), late }
 }
 
+/// Returns true if a process has run for too long, or has waited for too long for something other than a processor.
+fn is_late(elapsed: Duration, process: u32) -> bool {
+    elapsed > Duration::from_secs(SECONDS)
+        || (elapsed > Duration::from_secs(IDLE_SECONDS) && elapsed.saturating_sub(busy(process)) > Duration::from_secs(IDLE_SECONDS))
+}
+
+/// Time that the threads of a process had a processor, or waited for one.
+fn busy(process: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let of_thread = |text: String| text.split_whitespace().take(2).filter_map(|ns| ns.parse::<u64>().ok()).sum::<u64>();
+    let times = threads.filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok()).map(of_thread);
+    Duration::from_nanos(times.sum())
+}
+
 /// The mistake in an outcome, if there is one.
 pub fn fault(line: &[String], outcome: &Outcome) -> Option<String> {
     let said = String::from_utf8_lossy(&outcome.stderr);
     if outcome.late {
-        return Some(format!("it hangs: more than {PROCESSOR_SECONDS} s of processor time, or {SECONDS} s altogether"));
+        return Some(format!("it hangs: more than {PROCESSOR_SECONDS} s of processor time or of waiting, or {SECONDS} s altogether"));
     }
     if said.contains("panicked at") || outcome.status.code() == Some(101) {
         return Some(format!("it panics: {}", said.lines().find(|line| line.contains("panicked")).unwrap_or_default()));

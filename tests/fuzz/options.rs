@@ -1,5 +1,6 @@
 //! The grammar of options: names come from the registries, commands and their options from the program's own help.
 
+use std::fs;
 use std::path::Path;
 
 use equipoise::schedule::independent as own_schedulers;
@@ -224,6 +225,46 @@ pub fn network(dice: &mut Dice) -> String {
     }
 }
 
+/// A network's file as `probe` writes it, now and then with mistakes.
+fn probed(dice: &mut Dice, folder: &Path, ranks: usize) -> String {
+    let hosts = 1 + dice.below(3.min(ranks));
+    let mut text = String::new();
+    for host in 0..hosts {
+        let own: Vec<String> = (host * ranks / hosts..(host + 1) * ranks / hosts).map(|rank| rank.to_string()).collect();
+        text += &format!("[[host]]\nname = \"h{host}\"\nranks = [{}]\nspeeds = [{}]\n\n", own.join(", "), dice.list(own.len(), 3, ", "));
+    }
+    for link in if hosts > 1 { &["within", "between"][..] } else { &["within"] } {
+        text += &format!("[{link}]\nlatency = \"{}us\"\nper_byte = \"{}ns\"\n\n", dice.number(50), dice.number(9));
+    }
+    let text = if dice.percent(30) { dice.mistaken(text.as_bytes()) } else { text.into_bytes() };
+    let path = folder.join("network.toml");
+    fs::write(&path, text).expect("a file can be written");
+    names::text(path.as_os_str()).to_string()
+}
+
+/// What a farm is to run, if no option says that. Only commands that do no harm: they are executed.
+pub fn farmed(dice: &mut Dice, folder: &Path, line: &[String]) -> Vec<String> {
+    let given = |option: &str| line.iter().any(|word| word == option);
+    if given("--args") || given("--array") {
+        return ["--", "echo", *dice.one(&["{}", "{#}", "{/}", "x"])].map(String::from).to_vec();
+    }
+    if given("--empty") || given("--sleep") {
+        return Vec::new();
+    }
+    let directive = |dice: &mut Dice| match dice.below(6) {
+        0 => format!(" #EQ cost={}", dice.number(5)),
+        1 => format!(" #EQ after={}", dice.number(6)),
+        2 => format!(" #EQ cpus={} mem={}G", dice.number(3), dice.number(9)),
+        _ => String::new(),
+    };
+    let task =
+        |dice: &mut Dice| dice.one(&["true", "echo a", "false", "echo 'a b'", "", "# x", "#EQ barrier", "no-such-command"]).to_string();
+    let lines: String = (0..dice.below(12)).map(|_| task(dice) + &directive(dice) + "\n").collect();
+    let path = folder.join("list");
+    fs::write(&path, lines).expect("a file can be written");
+    vec![names::text(path.as_os_str()).to_string()]
+}
+
 /// The value of an option of the command line, by its name and by what its help calls the value.
 pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &Path, ranks: usize) -> String {
     let file = |dice: &mut Dice, format| texts::written(dice, folder, format, ranks).to_string_lossy().into_owned();
@@ -238,7 +279,10 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
             0 => dice.one(&["0", "-1", "1073741824", "1073741825", "4294967296", "x", "1.5"]).to_string(),
             _ => ranks.to_string(),
         },
-        ("network", _) => network(dice),
+        ("network", _) => match dice.percent(25) {
+            true => probed(dice, folder, ranks),
+            false => network(dice),
+        },
         ("sim-hosts", _) => format!("{}{}", dice.number(4), dice.one(&["", ",cyclic", ",block"])),
         ("topology", _) => topology(dice, folder, ranks),
         ("loads", _) => loads(dice, folder, ranks),
@@ -298,6 +342,35 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         ("figure", _) => dice.one(&["table9", "", "x"]).to_string(),
         ("cases", _) => dice.one(&["0", "1", "-1", "x"]).to_string(),
         ("ranks", _) => dice.one(&["8", "1", "13", "0", "99999999999", "1000", "x"]).to_string(),
+        ("weights-columns", _) => dice.one(&["work,bytes", "bytes", "work", "rank", "work,work", ",", "é"]).to_string(),
+        ("collectives", _) => dice.one(&["own", "native", "auto", "x"]).to_string(),
+        ("capacity", _) => match dice.percent(50) {
+            true => dice.one(&["8k", "8e9", "1GiB", "0", "nan", "-1", "1e30", "18446744073709551616"]).to_string(),
+            false => dice.list(ranks, 5000, ","),
+        },
+        ("steps", _) => dice.one(&["1", "10", "1000000", "0", "-1", "18446744073709551615", "1.5"]).to_string(),
+        ("task-seconds", _) => dice.one(&["1e-6", "0.001", "2", "0", "nan", "inf", "-1", "1e300", "1us", "5e-324"]).to_string(),
+        ("tolerance", _) => dice.one(&["1", "1.05", "2", "0.9", "nan", "inf", "1e300"]).to_string(),
+        ("grace", _) => dice.one(&["0", "1", "0.1", "nan", "-1", "1e300"]).to_string(),
+        ("communications", _) => file(dice, Format::Links),
+        ("series", _) => file(dice, Format::Series),
+        ("args", _) => file(dice, Format::Lines),
+        ("resume-from" | "costs", _) => file(dice, Format::Times),
+        ("array", _) => format!("{}-{}{}", dice.number(5), dice.number(20), dice.one(&["", ":2", ":0", ":-1", ":x"])),
+        ("empty", _) => dice.one(&["0", "1", "30", "-1", "1.5", "18446744073709551616"]).to_string(),
+        ("sleep", _) => {
+            let lengths =
+                dice.one(&["exponential:mean=1ms", "uniform:min=5us,max=1ms", "fixed:time=1ms", "fixed:time=-1s", "x"]).to_string();
+            format!("{lengths},tasks={},seed={}", dice.number(20), dice.number(9))
+        }
+        ("slots", _) => {
+            format!("{}cpus={},gpus={},mem={}G", dice.one(&["", "host:"]), dice.number(4), dice.number(2), dice.number(64))
+        }
+        ("halt", _) => format!("{},fail={}", dice.one(&["now", "soon", "x"]), dice.number(3)),
+        ("walltime", _) => dice.one(&["1:00:00", "20", "0", "-1", "nan", "1:99:00", "auto", "1e300"]).to_string(),
+        ("retries", _) => dice.one(&["0", "1", "2", "-1", "x", "1.5"]).to_string(),
+        ("format", _) => dice.one(&["plain", "greasy", "disbatch", "parallel", "osu", "x"]).to_string(),
+        ("cost", _) => dice.number(50),
         ("timeout", _) => dice.one(&["300", "1", "0.001", "0", "nan", "1e300", "5e-10"]).to_string(),
         ("output", _) => dice.one(&["human", "json", "json", "quiet", "xml"]).to_string(),
         (_, "DIR") => to_write(dice, folder),
