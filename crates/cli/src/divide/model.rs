@@ -51,7 +51,7 @@ pub struct ModelOptions {
     load: f64,
 
     /// Number of links that a processor uses at a time: all, as in the paper; or one, serving those behind it one after another along
-    /// shortest routes, the fastest link first
+    /// shortest routes, the fastest link first; with start-up times, results or installments in the best order that a search finds
     #[arg(long, value_enum, value_name = "PORTS", default_value = "all")]
     ports: PortsOption,
 
