@@ -47,7 +47,11 @@ int main(int argc, char **argv) {
     while (eqp_loop_next(inner, &from, &to) == 1) mine += to - from;
     if (ranks > 1) FAILS(EQP_USAGE, "loop", eqp_loop_end(rank == 0 ? &outer : &inner));
     OK(eqp_loop_end(&outer));
+    /* The text is of the last call: none after one that was right. */
     FAILS(EQP_USAGE, "open", eqp_close(&w));
+    CHECK(eqp_progress(w) == EQP_OK && *eqp_error(w) == 0);
+    FAILS(EQP_USAGE, "open", eqp_close(&w));
+    CHECK(eqp_loop_next(inner, &from, &to) == 0 && *eqp_error(w) == 0);
     OK(eqp_loop_end(&inner));
     MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     CHECK(all == 50);
