@@ -25,15 +25,14 @@ from . import _native
 from .errors import Error, StuckError, UsageError
 from .world import Loan, Loop, Plan, Verdict, World
 
-__version__, _mpi = _native.version()
+__version__ = _native.VERSION
 
 __all__ = ["Error", "Loan", "Loop", "Plan", "StuckError", "UsageError", "Verdict", "World", "futures"]
 
 
 def version():
-    """The version of this package, and which MPI it found."""
-    number, mpi = _native.version()
-    return f"{number}\n{mpi}"
+    """The version of this package, and the MPI of this process: mpi4py's, once ``mpi4py.MPI`` is imported."""
+    return f"{__version__}\n{_native.mpi() or 'no MPI in this process yet: mpi4py.MPI brings it'}"
 
 
 def __getattr__(name):

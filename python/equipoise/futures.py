@@ -246,29 +246,39 @@ class Executor(concurrent.futures.Executor):
         return self._mapped(fn, iterable, timeout, chunksize)
 
     def map(self, fn, *iterables, timeout=None, chunksize=1, unordered=False, buffersize=None):
-        """Results of fn over the iterables, in order, or with ``unordered`` as they come."""
-        return self._mapped(fn, zip(*iterables), timeout, chunksize, unordered)
+        """Results of fn over the iterables, in order, or with ``unordered`` as they come.
 
-    def _mapped(self, fn, arguments, timeout, chunksize, unordered=False):
+        buffersize: chunks that are submitted before a result is asked for; one more then goes for each whose results are taken. None: all at once.
+        """
+        return self._mapped(fn, zip(*iterables), timeout, chunksize, unordered, buffersize)
+
+    def _mapped(self, fn, arguments, timeout, chunksize, unordered=False, buffersize=None):
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1")
+        if buffersize is not None and not isinstance(buffersize, int):
+            raise TypeError("buffersize must be an integer or None")
+        if buffersize is not None and buffersize < 1:
+            raise ValueError("buffersize must be None or > 0")
         end = None if timeout is None else time.monotonic() + timeout
         arguments = iter(arguments)
-        futures = []
-        while chunk := list(itertools.islice(arguments, chunksize)):
-            futures.append(self.submit(_each, fn, chunk))
+        chunks = iter(lambda: list(itertools.islice(arguments, chunksize)), [])
+        futures = deque(self.submit(_each, fn, chunk) for chunk in itertools.islice(chunks, buffersize))
+
+        def left():
+            return None if end is None else end - time.monotonic()
 
         def results():
             try:
-                if unordered:
-                    left = None if end is None else end - time.monotonic()
-                    for future in as_completed(futures, left):
+                if unordered and buffersize is None:
+                    for future in as_completed(futures, left()):
                         yield from future.result()
                     return
-                futures.reverse()
                 while futures:
-                    left = None if end is None else end - time.monotonic()
-                    yield from futures.pop().result(left)
+                    for chunk in itertools.islice(chunks, 1):
+                        futures.append(self.submit(_each, fn, chunk))
+                    future = _first_done(futures, left()) if unordered else futures[0]
+                    futures.remove(future)
+                    yield from future.result(left())
             finally:
                 for future in futures:
                     future.cancel()
@@ -404,6 +414,14 @@ class Executor(concurrent.futures.Executor):
                 self._break(uninitialized, number)
         if self._owned:
             self._comm.Free()
+
+
+def _first_done(futures, timeout):
+    """One that is done."""
+    done, _ = wait(futures, timeout, concurrent.futures.FIRST_COMPLETED)
+    if not done:
+        raise concurrent.futures.TimeoutError
+    return next(future for future in futures if future in done)
 
 
 def _each(function, chunk):

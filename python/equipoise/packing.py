@@ -95,10 +95,10 @@ def number_of(items):
 
 def shape_of(items):
     """What all ranks must have alike of an array: its dtype and the shape of one item, pickled; nothing if it is empty."""
-    if items.dtype.hasobject:
-        raise UsageError(f"an array of {items.dtype}: arrays of objects cannot be moved, a list of them can")
     if len(items) == 0:
         return b""
+    if items.dtype.hasobject:
+        raise UsageError(f"an array of {items.dtype}: arrays of objects cannot be moved, a list of them can")
     return pickle.dumps((items.dtype, items.shape[1:]), protocol=PROTOCOL)
 
 

@@ -298,7 +298,8 @@ class Plan:
                 what = "the result of item" if back else "item"
                 blobs = [b"" if to == rank else packing.pickled(item, f"{what} {at}") for at, (item, to) in enumerate(zip(items, there))]
         kinds = checked.call(world._native.exchange, name, mine)
-        if any(kind[:1] == b"A" for kind in kinds):
+        # Where an array has no items, those of the others decide.
+        if any(len(kind) > 1 for kind in kinds) or b"A" in kinds and b"L" not in kinds:
             return self._carry_array(items, back, kinds)
         out = []
         # Results that stay, by the item's index.

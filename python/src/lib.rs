@@ -38,15 +38,15 @@ fn failure((status, text): (i32, String)) -> Failure {
     Failure::new(status, text)
 }
 
-/// Version of this module, and the MPI of the process.
+/// The MPI of the process; nothing before it has one, which is mpi4py's to load.
 #[pyfunction]
-fn version() -> (String, String) {
-    let mpi = equipoise::transport::mpi::description().unwrap_or_else(|why| why.to_string());
-    (env!("CARGO_PKG_VERSION").into(), mpi)
+fn mpi() -> Option<String> {
+    Some(equipoise::transport::mpi::description_if_loaded()?.unwrap_or_else(|why| why.to_string()))
 }
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("NativeFailure", module.py().get_type::<NativeFailure>())?;
     module.add_class::<worlds::World>()?;
     module.add_class::<worlds::Loop>()?;
@@ -56,5 +56,5 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plans::advise, module)?)?;
     module.add_function(wrap_pyfunction!(plans::carry_each, module)?)?;
     module.add_function(wrap_pyfunction!(plans::carry, module)?)?;
-    module.add_function(wrap_pyfunction!(version, module)?)
+    module.add_function(wrap_pyfunction!(mpi, module)?)
 }

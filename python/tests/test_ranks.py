@@ -18,6 +18,12 @@ def test_program(on_ranks, program, ranks):
     fine(on_ranks(ranks, program), ranks)
 
 
+def test_another_mpi_may_be_named_before_mpi4py_has_loaded_its_own(on_ranks, monkeypatch):
+    # Of two MPIs in a process, handles of the one are nonsense to the other.
+    monkeypatch.setenv("EQUIPOISE_MPI", "/nowhere/libmpi.so")
+    fine(on_ranks(2, "imported_first.py"), 2)
+
+
 @pytest.mark.parametrize("ranks", RANKS)
 def test_a_script_under_the_module(on_ranks, ranks):
     outcome = on_ranks(ranks, "-m", "equipoise.futures", PROGRAMS / "script.py", "word")

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::buffers::Buffers;
 use super::interrupts::Interrupts;
 use super::letters::{Op, kinds, read};
+use super::measured::Measured;
 use super::options::Options;
 use super::run::{Item, Run};
 use super::status::{Failure, Result, Status};
@@ -60,24 +61,6 @@ pub(super) struct State {
     pub nodes: Option<Nodes>,
     pub interrupts: Interrupts,
     pub buffers: Buffers,
-}
-
-/// Times of steps and moves so far.
-pub(super) struct Measured {
-    /// Seconds that balancing took since the last report, and before.
-    pub spent: f64,
-    pub cost: f64,
-    /// Seconds of the last step, of all ranks together.
-    pub step_seconds: Option<f64>,
-    /// Seconds that moving a byte took, and bytes of an item.
-    pub per_byte: f64,
-    pub item_bytes: f64,
-}
-
-impl Default for Measured {
-    fn default() -> Measured {
-        Measured { spent: 0.0, cost: 0.0, step_seconds: None, per_byte: 1e-9, item_bytes: 8.0 }
-    }
 }
 
 /// The ranks as nodes: a world on duplicates of the guest's communicators, kept from run to run. Its end is collective, so it is not dropped

@@ -31,6 +31,14 @@ pub struct Decision {
     pub ratios: Ratios,
     pub moved: u64,
     pub bytes: u64,
+    pub busiest: Busiest,
+}
+
+/// Most items, and most bytes, that leave or reach one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Busiest {
+    pub items: u64,
+    pub bytes: u64,
 }
 
 impl All {
@@ -100,7 +108,17 @@ impl All {
         let moving = || (0..owners.len()).filter(|item| owners[*item] != destinations[*item]);
         let bytes = moving().map(|item| self.bytes.get(item).copied().unwrap_or(0)).fold(0, u64::saturating_add);
         let moved = moving().count() as u64;
-        Decision { destinations, ratios, moved, bytes }
+        let mut through = vec![Busiest::default(); self.counts.len()];
+        for item in moving() {
+            for rank in [owners[item], destinations[item]] {
+                let rank = &mut through[rank as usize];
+                rank.items += 1;
+                rank.bytes = rank.bytes.saturating_add(self.bytes.get(item).copied().unwrap_or(0));
+            }
+        }
+        let most = |of: fn(&Busiest) -> u64| through.iter().map(of).max().unwrap_or(0);
+        let busiest = Busiest { items: most(|rank| rank.items), bytes: most(|rank| rank.bytes) };
+        Decision { destinations, ratios, moved, bytes, busiest }
     }
 
     /// The balancer's assignment, and the items that it could choose a rank for.
@@ -173,6 +191,19 @@ mod tests {
         let plan = all(&[4; 8], &weights).decide("refine", 1.0, 0).unwrap();
         assert!(plan.ratios.before > 1.7 && plan.ratios.after < 1.05, "{:?}", plan.ratios);
         assert!(plan.moved > 0 && plan.bytes == 8 * plan.moved);
+    }
+
+    #[test]
+    fn the_busiest_rank_has_what_leaves_and_what_reaches_it() {
+        let mut four = all(&[4, 2, 0, 1], &[1.0; 7]);
+        four.bytes = vec![1, 2, 4, 8, 16, 32, 64];
+        // Three leave rank 0 for three ranks, and one reaches it; what stays counts nowhere.
+        let decision = four.given(vec![0, 1, 2, 3, 0, 1, 3]).unwrap();
+        assert_eq!((decision.moved, decision.bytes, decision.busiest), (4, 30, Busiest { items: 4, bytes: 30 }));
+        let decision = four.given(vec![0, 0, 0, 0, 1, 2, 2]).unwrap();
+        assert_eq!((decision.bytes, decision.busiest), (96, Busiest { items: 2, bytes: 96 }));
+        let decision = four.given(vec![0, 0, 0, 3, 2, 1, 3]).unwrap();
+        assert_eq!((decision.bytes, decision.busiest), (24, Busiest { items: 1, bytes: 16 }));
     }
 
     #[test]

@@ -2,7 +2,11 @@
 //!
 //! The number of the next chunk is stored on rank 0, and a rank that wants a chunk increments it by a one-sided call: a rank that computes need not
 //! answer. Every rank computes the chunk of a number for itself, for rules that treat all ranks alike (Eleliemy and Ciorba 2021 call that
-//! distributed chunk calculation). Rules that treat ranks differently take their chunk from the remaining iterations.
+//! distributed chunk calculation).
+//!
+//! For the other rules the number of iterations that were taken is stored. A rank computes its chunk from those that are left, or for `wf`, `awf-b`
+//! and `awf-d` from those that were left at the beginning of the round in which they fall. It knows the times of its own chunks only, so
+//! adaptive weights are 1 here.
 
 use std::time::Instant;
 
@@ -64,8 +68,8 @@ enum Taker {
     Numbered { chunks: Chunks, number: u64, start: u64, ranks: u64 },
     /// All chunks have this length.
     Even(u64),
-    /// Chunk sizes depend on the remaining iterations.
-    Left(Box<Chunks>),
+    /// Chunk sizes depend on the remaining iterations, or on those at the beginning of their round.
+    Left { chunks: Box<Chunks>, has_rounds: bool },
 }
 
 impl Taker {
@@ -81,8 +85,11 @@ impl Taker {
             Rule::Cyclic => Taker::Dealt { next: u64::from(rank), end: length, stride: ranks },
             Rule::Ss => Taker::Even(terms.least),
             Rule::Fixed(chunk) => Taker::Even(chunk.max(terms.least)),
-            Rule::Wf | Rule::Awf | Rule::Af | Rule::AwfB | Rule::AwfC | Rule::AwfD | Rule::AwfE | Rule::Tap { variation: None } => {
-                Taker::Left(Box::new(chunks()))
+            // All would wait for what a rank without power took.
+            Rule::Wf if weights[rank as usize] == 0.0 => Taker::Dealt { next: 0, end: 0, stride: 0 },
+            Rule::Wf | Rule::AwfB | Rule::AwfD => Taker::Left { chunks: Box::new(chunks()), has_rounds: true },
+            Rule::Awf | Rule::Af | Rule::AwfC | Rule::AwfE | Rule::Tap { variation: None } => {
+                Taker::Left { chunks: Box::new(chunks()), has_rounds: false }
             }
             Rule::Single
             | Rule::Gss
@@ -126,10 +133,13 @@ impl Taker {
                     }
                 }
             }
-            Taker::Left(chunks) => {
+            Taker::Left { chunks, has_rounds } => {
                 let seen = take(0)?;
                 if seen >= length {
                     return Ok(None);
+                }
+                if *has_rounds {
+                    chunks.find_round(length - seen);
                 }
                 let chunk = chunks.next(rank as usize, length - seen);
                 let from = take(chunk)?;
@@ -171,7 +181,12 @@ impl World {
             let Some((_, (.., terms))) = found else { return Err(Failure::usage("no loop")) };
             let weights = state.weights(world);
             let weights = match terms.rule {
-                Rule::Wf => near_one(&state.all_of(weights)?).0,
+                Rule::Wf => match near_one(&state.all_of(weights)?).0 {
+                    all if all.iter().all(|weight| *weight == 0.0) => {
+                        return Err(Failure::usage("option powers: all ranks have power 0, and rule wf deals by it"));
+                    }
+                    all => all,
+                },
                 _ => vec![1.0; world.ranks() as usize],
             };
             if !state.link()?.shares() {
@@ -251,22 +266,25 @@ impl Loop {
 
     /// Measures the time of the last chunk.
     fn measure(&mut self) {
-        if let (Some((tasks, began)), Taker::Left(chunks)) = (self.last.take(), &mut self.taker) {
-            let time = began.elapsed().as_secs_f64();
-            chunks.learn(self.rank as usize, Measured { tasks, time, squares: time * time / tasks as f64 });
+        if let (Some((tasks, began)), Taker::Left { chunks, .. }) = (self.last.take(), &mut self.taker) {
+            chunks.learn(self.rank as usize, measured(tasks, began.elapsed().as_secs_f64()));
         }
     }
+}
+
+/// Measurements of the iterations of a chunk, of which only the time together is known.
+fn measured(tasks: u64, time: f64) -> Measured {
+    Measured { tasks, time, squares: time * time / tasks as f64 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// All iterations, taken by ranks in turn.
-    fn taken(rule: &str, length: u64, ranks: u32) -> Vec<(u64, u64)> {
-        let terms = terms(rule).unwrap();
-        let weights = vec![1.0; ranks as usize];
-        let mut takers: Vec<Taker> = (0..ranks).map(|rank| Taker::new(terms, length, rank, &weights)).collect();
+    /// All iterations, taken by ranks in turn. An iteration takes a second, and no time where nothing is measured.
+    fn taken(rule: &str, length: u64, weights: &[f64], is_measured: bool) -> Vec<(u64, u64)> {
+        let (terms, ranks) = (terms(rule).unwrap(), weights.len() as u32);
+        let mut takers: Vec<Taker> = (0..ranks).map(|rank| Taker::new(terms, length, rank, weights)).collect();
         let (mut shared, mut found, mut open) = (0u64, Vec::new(), ranks);
         let mut over = vec![false; ranks as usize];
         while open > 0 {
@@ -279,7 +297,12 @@ mod tests {
                     Ok(shared - more)
                 });
                 match next.unwrap() {
-                    Some(chunk) => found.push(chunk),
+                    Some((from, to)) => {
+                        found.push((from, to));
+                        if let (true, Taker::Left { chunks, .. }) = (is_measured, &mut takers[rank as usize]) {
+                            chunks.learn(rank as usize, measured(to - from, (to - from) as f64));
+                        }
+                    }
                     None => {
                         over[rank as usize] = true;
                         open -= 1;
@@ -294,8 +317,8 @@ mod tests {
     fn every_iteration_once_under_every_rule() {
         for (rule, _) in named::RULES {
             for length in [0, 1, 7, 1000] {
-                for ranks in [1, 2, 3, 5, 8] {
-                    let mut chunks = taken(rule, length, ranks);
+                for (ranks, is_measured) in [(1, true), (2, false), (3, true), (5, false), (8, true)] {
+                    let mut chunks = taken(rule, length, &vec![1.0; ranks], is_measured);
                     chunks.sort_unstable();
                     let mut next = 0;
                     for (from, to) in chunks {
@@ -321,8 +344,20 @@ mod tests {
 
     #[test]
     fn chunks_are_those_of_the_rules() {
-        let sizes = |rule| taken(rule, 100, 4).iter().map(|(from, to)| to - from).collect::<Vec<_>>();
-        assert_eq!(sizes("fac2"), [13, 13, 13, 13, 6, 6, 6, 6, 3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1]);
+        let of = |rule, weights: [f64; 4]| taken(rule, 100, &weights, true).iter().map(|(from, to)| to - from).collect::<Vec<_>>();
+        let sizes = |rule| of(rule, [1.0; 4]);
+        let factoring = [13, 13, 13, 13, 6, 6, 6, 6, 3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1];
+        assert_eq!(sizes("fac2"), factoring);
+        assert_eq!(sizes("wf"), factoring);
+        // Half of what is left for each round, three quarters of it for the first rank. A rank without power gets nothing.
+        assert_eq!(of("wf", [3.0, 1.0, 0.0, 0.0]), [38, 13, 19, 7, 9, 3, 5, 2, 2, 1, 1]);
+        // The first chunks are small, and the rounds go on.
+        for rule in ["awf-b", "awf-d"] {
+            assert_eq!(sizes(rule), [2, 2, 2, 2, 13, 13, 13, 13, 6, 6, 6, 3, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1], "{rule}");
+        }
+        for rule in ["awf", "awf-c", "awf-e"] {
+            assert_eq!(sizes(rule)[..8], [2, 2, 2, 2, 12, 10, 9, 8], "{rule}");
+        }
         assert_eq!(sizes("gss")[..5], [25, 19, 14, 11, 8]);
         assert_eq!(sizes("fixed:chunk=30"), [30, 30, 30, 10]);
         assert!(terms("fac3").unwrap_err().text.contains("fac2"));

@@ -31,6 +31,8 @@ mod interrupts;
 mod letters;
 #[cfg(feature = "_ranks")]
 mod loops;
+#[cfg(feature = "_ranks")]
+mod measured;
 mod options;
 #[cfg(feature = "_ranks")]
 mod places;

@@ -8,6 +8,7 @@ use super::balancers;
 use super::call::{State, World};
 use super::decide::{All, Decision};
 use super::letters::Op;
+use super::measured::Moves;
 use super::options::ByRank;
 use super::places::{Places, Route};
 use super::status::{Failure, Result, split};
@@ -89,6 +90,8 @@ struct Offer {
     destinations: Option<Vec<u32>>,
     power: f64,
     capacity: Option<f64>,
+    /// Moves since the last plan.
+    moves: Moves,
 }
 
 /// Part of the plan that is sent to one rank.
@@ -110,9 +113,11 @@ impl World {
             let (offer, mine) = split(offer);
             state.agree(op, mine, &[])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
+            state.measured.moves = Moves::default();
             // What a plan costs is measured once all are here: a late rank costs what its load costs.
             let began = Instant::now();
             let answer = state.through_first(&offer, |state, offers| {
+                state.measured.learn(offers.iter().map(|offer| offer.moves));
                 let all = All::of(&offers, dimensions(&offers)?)?;
                 let decision = match op {
                     Op::PlanFrom => all.given(offers.iter().flat_map(|offer| offer.destinations.iter().flatten().copied()).collect())?,
@@ -148,7 +153,9 @@ impl World {
             let (offer, mine) = split(checked.map(|given| state.offer(given, world.rank())));
             state.agree(Op::Advise, mine, &[("seconds per unit", seconds_per_unit.to_bits())])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
+            state.measured.moves = Moves::default();
             state.through_first(&offer, |state, offers| {
+                state.measured.learn(offers.iter().map(|offer| offer.moves));
                 let all = All::of(&offers, 0)?;
                 let best = state.best(&all, seconds_per_unit)?;
                 Ok(vec![best; offers.len()])
@@ -173,13 +180,13 @@ impl State {
             destinations: given.destinations.map(|all| all.iter().map(|rank| *rank as u32).collect()),
             power: of(&self.options.powers).unwrap_or(1.0),
             capacity: of(&self.options.capacity),
+            moves: self.measured.moves,
         }
     }
 
     /// Quality of a decision. `unit`: seconds per unit of weight, if the caller knows.
     fn verdict(&self, all: &All, decision: &Decision, balancer: &str, plan_seconds: f64, unit: Option<f64>) -> Verdict {
-        let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.measured.item_bytes };
-        let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.measured.per_byte } else { 0.0 };
+        let move_seconds = if decision.moved > 0 { self.measured.foreseen(decision.busiest) } else { 0.0 };
         // A power is relative to the others': a unit lasts so long on a rank of mean power, where the gain is measured, too.
         let Ratios { before, after, bound, gain, part, .. } = decision.ratios;
         let of_a_step =
@@ -372,7 +379,8 @@ mod tests {
 
     fn offer(items: u64, dimensions: Option<u64>) -> Offer {
         let coordinates = dimensions.map(|dimensions| (dimensions, vec![0.0; (items * dimensions) as usize]));
-        Offer { items, weights: None, bytes: None, pinned: None, coordinates, destinations: None, power: 1.0, capacity: None }
+        let moves = Moves::default();
+        Offer { items, weights: None, bytes: None, pinned: None, coordinates, destinations: None, power: 1.0, capacity: None, moves }
     }
 
     #[test]

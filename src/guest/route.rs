@@ -65,7 +65,8 @@ impl World {
             };
             let began = Instant::now();
             state.carry(route, from, into, size, staging)?;
-            state.note(preparing + began.elapsed(), size * route.items, size);
+            let items = route.travelling(world.rank);
+            state.note(preparing + began.elapsed(), items, items * size);
             Ok(())
         })
     }
@@ -108,7 +109,8 @@ impl World {
             let began = Instant::now();
             let same: Same<'_> = &[("plan", number)];
             let (sizes, packed) = state.exchange_each(op, route, items, rooms, same)?;
-            state.note(began.elapsed(), items.iter().map(|item| item.len()).sum(), 0);
+            let bytes = route.leaving_bytes(world.rank, items) + packed.iter().map(Vec::len).sum::<usize>();
+            state.note(began.elapsed(), route.travelling(world.rank), bytes);
             drop(state);
             let delivered = world.deliver(plan, op, route, items, &sizes, &packed, receive);
             let mut state = world.state.borrow_mut();
@@ -179,6 +181,17 @@ struct Staging {
 }
 
 impl Route {
+    /// Number of items that leave this rank or reach it.
+    fn travelling(&self, me: RankId) -> usize {
+        self.leaving.iter().chain(&self.arriving).filter(|(rank, _)| *rank != me).map(|(_, places)| places.len()).sum()
+    }
+
+    /// Bytes of the items that leave this rank.
+    fn leaving_bytes(&self, me: RankId, items: &[&[u8]]) -> usize {
+        let leaving = self.leaving.iter().filter(|(rank, _)| *rank != me);
+        leaving.flat_map(|(_, places)| places.iter()).map(|at| items[at].len()).sum()
+    }
+
     /// Room for the sizes of the items that arrive from each rank.
     fn rooms_for_sizes(&self, me: RankId) -> Result<Vec<Vec<u8>>> {
         self.arriving.iter().map(|(rank, places)| room(if *rank == me { 0 } else { places.len() * 8 }, "sizes")).collect()
@@ -210,17 +223,10 @@ impl Route {
 }
 
 impl State {
-    /// Notes what a move took.
-    fn note(&mut self, took: Duration, bytes: usize, size: usize) {
-        let seconds = took.as_secs_f64();
-        let measured = &mut self.measured;
-        measured.spent += seconds;
-        if bytes > 0 {
-            measured.per_byte = f64::midpoint(measured.per_byte, seconds / bytes as f64);
-        }
-        if size > 0 {
-            measured.item_bytes = size as f64;
-        }
+    /// Notes what a move took; items and bytes are those that left this rank or reached it.
+    fn note(&mut self, took: Duration, items: usize, bytes: usize) {
+        self.measured.spent += took.as_secs_f64();
+        self.measured.moves.add(items, bytes, took);
     }
 
     fn carry(&mut self, route: &Route, from: &[u8], into: &mut [u8], size: usize, mut staging: Staging) -> Result<()> {

@@ -16,10 +16,12 @@ use super::places::{Aligned, Receive};
 use super::run::Item;
 use super::status::{Failure, Result, Status};
 use super::task::Process;
-use crate::node;
-use crate::node::Worker;
+use crate::node::{self, LARGEST_MESSAGE, Worker};
 use crate::schedule::{self, Chosen, Computation, Roots, Style, Yield};
 use crate::topology::{Overlay, RankId};
+
+/// Maximum bytes of a task. It travels in one message, with some 200 bytes before it; a larger one would end the job where it leaves its rank.
+pub(super) const LARGEST_BODY: usize = LARGEST_MESSAGE - 1024;
 
 /// The scheduler that a name and its options choose, if it can run on this number of ranks.
 ///
@@ -74,7 +76,7 @@ impl Computation for Guests {
             // Somebody may have stopped, and results may have come.
             here.world.serve_others();
             if !here.world.has_stopped() {
-                here.world.process_one(here.process, &item, &mut here.aligned.borrow_mut());
+                here.world.process_one(here.process, &item, LARGEST_BODY, &mut here.aligned.borrow_mut());
             }
             here.world.hand_over(*here.on_result.borrow_mut());
         }));

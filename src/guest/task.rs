@@ -23,6 +23,8 @@ pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
 /// A task being processed: operations of its function beyond computing.
 pub struct Task<'a> {
     pub(super) root: Root,
+    /// Maximum bytes of the tasks that it creates.
+    pub(super) largest: usize,
     pub(super) place: Place<'a>,
 }
 
@@ -38,9 +40,10 @@ impl Task<'_> {
     /// the work. Tasks of larger `priority` come first, as a hint.
     ///
     /// # Errors
-    /// Wrong usage, if the cost is negative or not finite; if there is no memory for the body.
+    /// Wrong usage, if the cost is negative or not finite, or the body is too large for the scheduler; if there is no memory for the body.
     pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
         check_cost(cost)?;
+        check_size(body.len(), self.largest)?;
         let item = Item { root: self.root, priority, cost, body: copied(body, "a task's body")?.into() };
         match &self.place {
             Place::Here(world) => _ = world.with_run(|run| run.queue_up(item)),
@@ -88,5 +91,13 @@ pub(super) fn check_cost(cost: f64) -> Result<()> {
     match cost.is_finite() && cost >= 0.0 {
         true => Ok(()),
         false => Err(Failure::usage(format!("cost {cost}: it must be finite and at least 0"))),
+    }
+}
+
+/// Refuses a body that is too large for the scheduler.
+pub(super) fn check_size(bytes: usize, largest: usize) -> Result<()> {
+    match bytes <= largest {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("a task of {bytes} bytes: no more than {largest} travel under this scheduler"))),
     }
 }

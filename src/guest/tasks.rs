@@ -17,7 +17,7 @@ use super::places::{Aligned, Receive};
 use super::run::{Item, RESULT, Root, Run, STOP};
 use super::scheduled;
 use super::status::{Failure, Result, Status, split};
-use super::task::{Deeds, Place, Process, Task, check_cost, copied};
+use super::task::{Deeds, Place, Process, Task, check_cost, check_size, copied};
 use crate::schedule::Chosen;
 use crate::topology::RankId;
 use crate::transport::mpi::guest::Patience;
@@ -44,6 +44,12 @@ fn scheduler(name: &str, ranks: u32, workers: usize) -> Result<Spread> {
     }
 }
 
+fn check_sizes(roots: &[Item], largest: usize) -> Result<()> {
+    roots.iter().try_for_each(|item| {
+        check_size(item.body.len(), largest).map_err(|why| Failure::new(why.status, format!("root {}: {}", item.root.index, why.text)))
+    })
+}
+
 impl World {
     /// Puts a root for the next run; also within a callback.
     ///
@@ -64,7 +70,7 @@ impl World {
     /// the rank that computed it and the root's number. Collective; returns when all tasks are done.
     ///
     /// # Errors
-    /// A callback's return value other than 0; then all tasks are dropped.
+    /// A callback's return value other than 0, or a root that is too large for the scheduler; then all tasks are dropped.
     pub fn run(&self, scheduler: &str, process: Process<'_>, on_result: Option<Receive<'_>>) -> Result<()> {
         self.run_if(scheduler, Ok(process), on_result)
     }
@@ -78,6 +84,8 @@ impl World {
             {
                 let mut state = world.state.borrow_mut();
                 let roots = std::mem::take(&mut state.roots);
+                let largest = if matches!(checked, Some((Spread::Under(_), _))) { scheduled::LARGEST_BODY } else { usize::MAX };
+                let mine = mine.and_then(|()| check_sizes(&roots, largest));
                 let steals = matches!(checked, Some((Spread::Steal, _)));
                 let name = if steals { "steal" } else { name.trim() };
                 let hash = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
@@ -236,15 +244,15 @@ impl World {
             patience.reset();
             // Another rank may have stopped all meanwhile.
             if !self.has_stopped() {
-                self.process_one(process, &item, &mut aligned);
+                self.process_one(process, &item, usize::MAX, &mut aligned);
             }
             self.with_run(|run| run.running -= 1);
         }
     }
 
-    /// Processes a task on this thread.
-    pub(super) fn process_one(&self, process: &dyn Fn(&Task<'_>, &[u8]) -> i32, item: &Item, aligned: &mut Aligned) {
-        let task = Task { root: item.root, place: Place::Here(self) };
+    /// Processes a task on this thread; those that it creates have this many bytes at the most.
+    pub(super) fn process_one(&self, process: &dyn Fn(&Task<'_>, &[u8]) -> i32, item: &Item, largest: usize, aligned: &mut Aligned) {
+        let task = Task { root: item.root, largest, place: Place::Here(self) };
         let body = match aligned.copy(&item.body) {
             Ok(body) => body,
             Err(failure) => return self.fails(failure),
@@ -337,7 +345,7 @@ fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<Done>, process: 
         let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(item) = next else { return };
         let deeds = RefCell::new(Deeds::default());
-        let task = Task { root: item.root, place: Place::There(&deeds, halted) };
+        let task = Task { root: item.root, largest: usize::MAX, place: Place::There(&deeds, halted) };
         let mut processed = || {
             let body = aligned.copy(&item.body)?;
             let answer = catch_unwind(AssertUnwindSafe(|| process(&task, body)));
@@ -350,5 +358,19 @@ fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<Done>, process: 
         if tell.send((item.root, deeds.into_inner(), answer)).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_that_no_message_holds_are_refused_under_schedulers_of_the_registry() {
+        let root = |index, bytes| Item { root: Root { rank: RankId::FIRST, index }, priority: 0, cost: 0.0, body: vec![0; bytes].into() };
+        let roots = [root(0, 3), root(1, 1 << 30)];
+        let why = check_sizes(&roots, scheduled::LARGEST_BODY).unwrap_err();
+        assert!(why.status == Status::Usage && why.text.starts_with("root 1: a task of 1073741824 bytes"), "{}", why.text);
+        assert!(check_sizes(&roots, usize::MAX).is_ok() && check_sizes(&roots[..1], scheduled::LARGEST_BODY).is_ok());
     }
 }

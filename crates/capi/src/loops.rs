@@ -45,9 +45,10 @@ pub unsafe extern "C" fn eqp_loop_next(l: *mut eqp_loop, from: *mut u64, to: *mu
         let Some(world) = handle.world.as_ref() else { return -(Status::Usage as c_int) };
         let (Some(from), Some(to)) = (from.as_mut(), to.as_mut()) else { return -world.status(usage("from or to is NULL")) };
         match guarded(|| world.world.next(&mut handle.of)) {
-            Ok(None) => 0,
+            Ok(None) => world.status(Ok(())),
             Ok(Some(chunk)) => {
                 (*from, *to) = chunk;
+                world.status(Ok(()));
                 1
             }
             Err(failure) => -world.status(Err(failure)),

@@ -140,10 +140,7 @@ pub unsafe extern "C" fn eqp_result(task: *mut eqp_task, bytes: *const c_void, s
 pub unsafe extern "C" fn eqp_progress(w: *mut eqp_world) -> c_int {
     // SAFETY: the caller's promise.
     let Some(world) = (unsafe { w.as_ref() }) else { return Status::Usage as c_int };
-    match guarded(|| world.world.progress()) {
-        Ok(()) => 0,
-        Err(failure) => world.status(Err(failure)),
-    }
+    world.status(guarded(|| world.world.progress()))
 }
 
 /// # Safety

@@ -104,9 +104,12 @@ pub unsafe extern "C" fn eqp_error(w: *const eqp_world) -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn eqp_version() -> *const c_char {
     static VERSION: OnceLock<CString> = OnceLock::new();
-    let version = VERSION.get_or_init(|| {
-        let found = guarded(|| Ok(mpi::description()?)).unwrap_or_else(|failure| failure.text);
-        c_text(&format!("equipoise {}, {found}", env!("CARGO_PKG_VERSION")))
-    });
-    version.as_ptr()
+    static WITHOUT_MPI: OnceLock<CString> = OnceLock::new();
+    let text = |mpi: &str| c_text(&format!("equipoise {}, {mpi}", env!("CARGO_PKG_VERSION")));
+    let find = || {
+        let found = guarded(|| Ok(mpi::description_if_loaded().transpose()?)).unwrap_or_else(|failure| Some(failure.text))?;
+        Some(VERSION.get_or_init(|| text(&found)))
+    };
+    // The program may load its MPI later, and ask again.
+    VERSION.get().or_else(find).unwrap_or_else(|| WITHOUT_MPI.get_or_init(|| text("no MPI in this process yet"))).as_ptr()
 }

@@ -185,6 +185,23 @@ fn particles_are_where_they_must_be() {
     }
 }
 
+/// A program may load its MPI after this library, as Python does: no other one may be in the process then.
+#[test]
+fn no_mpi_is_loaded_for_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("early.c"), folder.path().join("early"));
+    let text = "#include <stdio.h>\n#include \"equipoise.h\"\nint main(void) { int comm = 0; eqp_world *w = NULL; puts(eqp_version());\n\
+                int status = eqp_open(&comm, sizeof comm, \"\", &w); printf(\"%d %s\\n\", status, eqp_error(NULL));\n\
+                char line[4096]; FILE *maps = fopen(\"/proc/self/maps\", \"r\");\n\
+                while (fgets(line, sizeof line, maps)) fputs(line, stdout); return 0; }\n";
+    fs::write(&source, text).unwrap();
+    run(link(Command::new("cc").args(["-I"]).arg(format!("{HERE}/include")).arg(&source).arg("-o").arg(&program)));
+    let output = run(&mut Command::new(&program));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with(&format!("equipoise {}, no MPI in this process yet\n2 MPI is not init", env!("CARGO_PKG_VERSION"))), "{said}");
+    assert!(said.contains("libequipoise") && !said.contains("libmpi"), "{said}");
+}
+
 /// Names of functions in the header.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(format!("{HERE}/include/equipoise.h")).unwrap();

@@ -29,6 +29,15 @@ with eq.World(timeout=60) as w:
         other = np.zeros((2, 3 if rank == 1 else 2))
         raises(eq.UsageError, lambda: w.balance(other), "rank 1", "(3,)")
         raises(eq.UsageError, lambda: w.balance([1, 2] if rank == 1 else np.zeros(2)), "rank 1", "list")
+        # An empty one goes with lists.
+        for empty in np.zeros(0), np.zeros((0, 3)), np.array([], dtype=object):
+            given = empty if rank == 0 else [f"{rank}.{at}" for at in range(3)]
+            plan = w.plan(n=len(given))
+            there = plan.move(given)
+            assert type(there) is list and len(there) == plan.incoming and plan.give_back(there) == list(given)
+            with w.lend(given) as loan:
+                loan.results = [len(item) for item in loan.items] or empty
+            assert loan.home == [3] * len(given), loan.home
     raises(eq.UsageError, lambda: w.balance(np.array([object()])), "objects")
     if ranks > 1:
         # What has no items at all, or cannot be read as a dtype, on one rank only.

@@ -25,6 +25,14 @@ with eq.futures.Executor(comm) as executor:
         assert list(executor.map(add, range(10), range(10), chunksize=4)) == [2 * n for n in range(10)]
         assert list(executor.starmap(add, [(1, 2), (3, 4)])) == [3, 7]
         assert sorted(executor.map(add, range(9), unordered=True)) == list(range(9))
+        read = []
+        results = executor.map(add, (read.append(n) or n for n in range(50)), buffersize=3)
+        assert len(read) == 3 and next(results) == 0 and len(read) == 4
+        assert list(results) == list(range(1, 50))
+        assert sorted(executor.map(add, range(20), chunksize=3, unordered=True, buffersize=2)) == list(range(20))
+        raises(concurrent.futures.TimeoutError, lambda: next(executor.map(time.sleep, [0.5], timeout=0.01, unordered=True, buffersize=1)))
+        raises(ValueError, lambda: executor.map(add, [1], buffersize=0), "buffersize")
+        raises(TypeError, lambda: executor.map(add, [1], buffersize="3"), "buffersize")
         futures = [executor.submit(add, n, y=1) for n in range(20)]
         assert {future.result() for future in eq.futures.as_completed(futures)} == set(range(1, 21))
         error = raises(KeyError, executor.submit(fail).result)

@@ -223,7 +223,10 @@ impl Chunks {
             Rule::Static | Rule::Cyclic => share(self.tasks, p, rank as u64),
             Rule::Gss => up.quotient(left, p),
             Rule::Fac2 => up.quotient(self.of_round(left), 2 * p),
-            Rule::Wf => up.whole(self.weights.get(rank).copied().unwrap_or(1.0) * self.of_round(left) as f64 / (2 * p) as f64),
+            Rule::Wf => {
+                let of_round = self.of_round(left);
+                self.part(rank, of_round)
+            }
             Rule::Tss => {
                 let (chunk, step) = self.trapezoid;
                 self.trapezoid.0 = chunk.saturating_sub(step).max(1);
@@ -246,6 +249,30 @@ impl Chunks {
             Rule::Af => self.adaptive(rank, left).map_or_else(|| self.probe(), |chunk| up.whole(chunk)),
         };
         chunk.max(self.least).min(left)
+    }
+
+    /// A rank's part of a round (`wf`), by the weights that were given.
+    fn part(&self, rank: usize, of_round: u64) -> u64 {
+        let weight = self.weights.get(rank).copied().unwrap_or(1.0);
+        self.rounding.unwrap_or(Rounding::Up).whole(weight * of_round as f64 / (2 * self.ranks) as f64)
+    }
+
+    /// Finds the round (`wf`, `awf-b`, `awf-d`) in which this number of tasks is left, where each rank follows the rule by itself and sees the chunks of
+    /// the others in this number only. A round has one chunk for each rank, whoever takes them, so all ranks find the same rounds. The weights that
+    /// were given decide, and `left` does not increase from one call to the next.
+    pub fn find_round(&mut self, left: u64) {
+        let mut start = if self.round.1 > 0 { self.round.1 } else { self.tasks };
+        let chunk = |rank, start| if self.weights[rank] > 0.0 { self.part(rank, start).max(self.least) } else { 0 };
+        loop {
+            let all = (0..self.weights.len()).map(|rank| chunk(rank, start)).fold(0, u64::saturating_add);
+            let next = start.saturating_sub(all);
+            // Without any weight there is one round.
+            if left > next || all == 0 {
+                break;
+            }
+            start = next;
+        }
+        self.round = (self.ranks, start);
     }
 
     /// Tasks that were left at the start of the round.

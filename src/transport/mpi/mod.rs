@@ -191,6 +191,12 @@ pub fn description() -> Result<String> {
     Ok(format!("MPI {version}.{subversion}: {text} ({found})"))
 }
 
+/// The [`description`] of the MPI that the program around has by now; `None` if it has none. None is loaded, since the program may load its own
+/// later.
+pub fn description_if_loaded() -> Option<Result<String>> {
+    binding::is_loaded().then(description)
+}
+
 /// Returns true if MPI was initialised in this process, which is possible only once.
 pub fn is_initialised() -> bool {
     binding::is_initialized()

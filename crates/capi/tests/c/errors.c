@@ -32,7 +32,7 @@ static int recurses(void *context, int from, uint64_t index, const void *bytes, 
     eqp_plan *p = NULL;
     int now;
     return eqp_step(w, 1, &now) == EQP_USAGE && eqp_plan_make(w, 0, NULL, NULL, NULL, &p) == EQP_USAGE && eqp_set(w, "seed", "1") == EQP_USAGE
-        && eqp_progress(w) == EQP_OK && *eqp_error(w) ? 0 : 1;
+        && *eqp_error(w) && eqp_progress(w) == EQP_OK && *eqp_error(w) == 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv) {

@@ -6,10 +6,10 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     eqp_world *w = NULL;
     OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
-    const char *rules[] = {"static", "cyclic", "ss", "fixed", "fixed:chunk=3", "single", "gss", "fac2", "tss", "wf", "awf", "af", "gss:least=4", NULL};
+    const char *rules[] = {"static", "cyclic", "ss", "fixed", "fixed:chunk=3", "single", "gss", "fac2", "tss", "wf", "awf", "af", "gss:least=4", "awf-b", "awf-d", NULL};
     enum { MOST = 400 };
     uint64_t first[] = {0, 5, 1ull << 40, 7}, length[] = {MOST, 37, 100, 0};
-    for (int r = 0; r < 14; r++)
+    for (int r = 0; r < 16; r++)
         for (int c = 0; c < 4; c++) {
             static int mine[MOST], all[MOST];
             memset(mine, 0, sizeof mine);
@@ -27,16 +27,31 @@ int main(int argc, char **argv) {
             MPI_Allreduce(mine, all, MOST, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
             for (uint64_t i = 0; i < MOST; i++) CHECK(all[i] == (i < length[c]));
         }
-    /* Two loops at once. */
     eqp_loop *outer = NULL, *inner = NULL;
     uint64_t from, to, mine = 0, all;
+    /* Under wf a rank of power 0 takes nothing, and one rank must have some. */
+    OK(eqp_set(w, "powers", rank == ranks - 1 ? "0.5" : "0"));
+    OK(eqp_loop_begin(w, 0, 100, "wf", &outer));
+    while (eqp_loop_next(outer, &from, &to) == 1) mine += to - from;
+    CHECK(mine == (rank == ranks - 1 ? 100 : 0));
+    OK(eqp_loop_end(&outer));
+    OK(eqp_set(w, "powers", "0"));
+    FAILS(EQP_USAGE, "power 0", eqp_loop_begin(w, 0, 100, "wf", &outer));
+    CHECK(outer == NULL);
+    OK(eqp_set(w, "powers", "1"));
+    mine = 0;
+    /* Two loops at once. */
     OK(eqp_loop_begin(w, 0, 20, "ss", &outer));
     OK(eqp_loop_begin(w, 0, 30, "gss", &inner));
     while (eqp_loop_next(outer, &from, &to) == 1) mine += to - from;
     while (eqp_loop_next(inner, &from, &to) == 1) mine += to - from;
     if (ranks > 1) FAILS(EQP_USAGE, "loop", eqp_loop_end(rank == 0 ? &outer : &inner));
     OK(eqp_loop_end(&outer));
+    /* The text is of the last call: none after one that was right. */
     FAILS(EQP_USAGE, "open", eqp_close(&w));
+    CHECK(eqp_progress(w) == EQP_OK && *eqp_error(w) == 0);
+    FAILS(EQP_USAGE, "open", eqp_close(&w));
+    CHECK(eqp_loop_next(inner, &from, &to) == 0 && *eqp_error(w) == 0);
     OK(eqp_loop_end(&inner));
     MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     CHECK(all == 50);

@@ -1,6 +1,7 @@
 /* Tasks that create tasks. */
 #include "check.h"
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +49,17 @@ static int big_result(void *context, int from, uint64_t index, const void *bytes
     for (size_t i = 0; i < size; i++)
         if (((const unsigned char *)bytes)[i] != 7) return 1;
     return 0;
+}
+
+/* Under a scheduler of the registry a task travels in one message. Memory that nothing reads takes none. */
+static int huge(void *context, eqp_task *task, const void *bytes, size_t size) {
+    size_t most = (size_t)1 << 30;
+    (void)bytes, (void)size;
+    void *zeros = mmap(NULL, most, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED) return 1;
+    int put = eqp_put(w, task, zeros, most, 0, 0), named = strstr(eqp_error(w), "a task of 1073741824 bytes") != NULL;
+    *(int *)context += put == EQP_USAGE && named;
+    return munmap(zeros, most);
 }
 
 /* Of tasks that one stops: how many began here, when the last one did, and when the one that stopped them has stopped and returned. */
@@ -230,6 +242,10 @@ int main(int argc, char **argv) {
     OK(eqp_run(w, "random", big, &got, big_result));
     CHECK(got == (rank == ranks - 1 ? 12 * size : 0));
     free(bytes);
+    int refused = 0;
+    OK(eqp_put(w, NULL, NULL, 0, 0, 0));
+    OK(eqp_run(w, "random", huge, &refused, NULL));
+    CHECK(all(refused) == ranks);
     OK(eqp_close(&w));
     end("tasks");
     return 0;

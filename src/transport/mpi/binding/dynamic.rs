@@ -174,10 +174,18 @@ impl Mpi {
     }
 }
 
+/// The MPI of this process, once it was asked for.
+static MPI: OnceLock<Result<Mpi, String>> = OnceLock::new();
+
 /// The MPI of this process; the sentence why there is none.
 fn try_mpi() -> Result<&'static Mpi, &'static str> {
-    static MPI: OnceLock<Result<Mpi, String>> = OnceLock::new();
     MPI.get_or_init(|| Mpi::of(library::loaded()?)).as_ref().map_err(String::as_str)
+}
+
+/// Returns true if this process has an MPI by now. Loads none: a guest comes before the program's own MPI, when Python imports it, say, and
+/// what is loaded then would stay.
+pub fn is_loaded() -> bool {
+    MPI.get().is_some() || library::is_here()
 }
 
 /// The MPI of this process, after [`initialise`] or [`is_initialized`] has found it.
@@ -306,18 +314,18 @@ pub unsafe fn MPI_Testsome(
     code
 }
 
-/// Returns true if MPI has been initialised in this process. Returns false if no MPI was found.
+/// Returns true if MPI has been initialised in this process. Returns false if it has no MPI.
 pub fn is_initialized() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time; the pointer is valid for the call.
-    try_mpi().is_ok() && unsafe { MPI_Initialized(&raw mut flag) } == 0 && flag != 0
+    is_loaded() && try_mpi().is_ok() && unsafe { MPI_Initialized(&raw mut flag) } == 0 && flag != 0
 }
 
 /// Returns true if MPI has been finalised in this process.
 pub fn is_finalized() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time; the pointer is valid for the call.
-    try_mpi().is_ok() && unsafe { MPI_Finalized(&raw mut flag) } == 0 && flag != 0
+    is_loaded() && try_mpi().is_ok() && unsafe { MPI_Finalized(&raw mut flag) } == 0 && flag != 0
 }
 
 /// Returns true if threads other than the one that initialised MPI may call it, one at a time.

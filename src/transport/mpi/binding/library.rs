@@ -43,8 +43,19 @@ pub fn loaded() -> Result<&'static Loaded, &'static str> {
     LOADED.get_or_init(find).as_ref().map_err(String::as_str)
 }
 
+/// Returns true if this process has an MPI library. Loads none: the program around may load its own later.
+pub fn is_here() -> bool {
+    let in_process = |file: &str| open(&Candidate { file: file.into(), how: "in this process already", loaded_only: true }).is_ok();
+    NAMES.into_iter().any(in_process) || named().is_some_and(|file| in_process(&file))
+}
+
+/// The library that the user names.
+fn named() -> Option<String> {
+    env::var(VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
 fn find() -> Result<Loaded, String> {
-    let named = env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+    let named = named();
     let launcher = launcher().or_else(launcher_on_path);
     let by_open_mpi = env::var_os("OMPI_COMM_WORLD_SIZE").is_some() || launcher.as_deref().is_some_and(is_open_mpi);
     let folder = launcher.as_deref().and_then(|program| program.parent()?.parent());

@@ -61,6 +61,11 @@ pub fn tag(status: &MPI_Status) -> c_int {
     status.MPI_TAG
 }
 
+/// Returns true if this process has an MPI: it is linked.
+pub fn is_loaded() -> bool {
+    true
+}
+
 /// Returns true if MPI has been initialised in this process.
 pub fn is_initialized() -> bool {
     environment::is_initialized()
