@@ -25,6 +25,12 @@ const WRONG: &[(&str, &str)] = &[
         "--network 'mesh' is unknown; known are zero, switched, hops, FILE.toml (- for standard input)",
     ),
     ("balance --sim 2 --loads @- --network -", "--network: standard input (-) can be read once, and --loads reads it already"),
+    ("advise --loads @- --network - --task-seconds 1", "--network: standard input (-) can be read once, and --loads reads it already"),
+    ("divide --sim 2 --input - --kernel count --network -", "--network: standard input (-) can be read once, and --input reads it already"),
+    (
+        "divide --sim 2 --input - --kernel count --topology graph:-",
+        "--topology: standard input (-) can be read once, and --input reads it already",
+    ),
     ("run --sim 2 --topology graph:- --network -", "--network: standard input (-) can be read once, and --topology reads it already"),
     (
         "balance --sim 2 --balancer refine:locality=0.05",

@@ -108,22 +108,38 @@ fn predicted() -> Result<(), Failed> {
     let csv = folder.path().join("table.csv");
     let (network, table) = (network.to_string_lossy(), csv.to_string_lossy());
     let program = Path::new(env!("CARGO_BIN_EXE_equipoise"));
-    let common = ["compare", "--balancer", "direct,cwa", "--loads", "90,0,0", "--output", "json"];
-    let real = [&common[..], &["--repeat", "1", "--network", &network, "--csv", &table]].concat();
-    let outcome = launch::under_mpirun(program, &real, 3, LIMIT, None)?;
-    outcome.expect(0, LIMIT, &[])?;
-    // What is predicted is what the simulation of the same command takes.
-    let output = std::process::Command::new(program).args(common).args(["--sim", "3", "--network", &network]).output()?;
-    let simulated = String::from_utf8_lossy(&output.stdout).into_owned();
-    for (real, simulated) in outcome.stdout.lines().zip(simulated.lines()) {
-        let (real, simulated) = (json(real)?, json(simulated)?);
-        if real["ms_predicted"] != simulated["ms_median"] || real["ms_predicted"].is_null() || simulated.get("ms_predicted").is_some() {
-            return Err(format!("{real}\n{simulated}").into());
+    // Numbered tasks, and tasks of which a rank has read its own only.
+    let tasks = ["--tasks", "lbaf:tests/data/loads/lbaf-toy-fewer-16ranks"];
+    let files = ["--tasks", "files:tests/cli"];
+    for loads in [["--loads", "90,0,0"], tasks, files] {
+        let common = [&["compare", "--balancer", "direct,cwa", "--output", "json"][..], &loads].concat();
+        let real = [&common[..], &["--repeat", "1", "--network", &network, "--csv", &table]].concat();
+        let outcome = launch::under_mpirun(program, &real, 3, LIMIT, None)?;
+        outcome.expect(0, LIMIT, &[("the file has it on", 0)])?;
+        // What is predicted is what the simulation of the same command takes.
+        let output = std::process::Command::new(program).args(common).args(["--sim", "3", "--network", &network]).output()?;
+        let simulated = String::from_utf8_lossy(&output.stdout).into_owned();
+        for (real, simulated) in outcome.stdout.lines().zip(simulated.lines()) {
+            let (real, simulated) = (json(real)?, json(simulated)?);
+            if real["ms_predicted"] != simulated["ms_median"] || real["ms_predicted"].is_null() || simulated.get("ms_predicted").is_some() {
+                return Err(format!("{real}\n{simulated}").into());
+            }
+        }
+        if outcome.stdout.lines().count() != 2 {
+            return Err(outcome.told().into());
         }
     }
+    // The ranks of this machine are on two hosts in the file.
+    let apart = folder.path().join("apart.toml");
+    let hosts = "[[host]]\nname = \"a\"\nranks = [0, 1]\n[[host]]\nname = \"b\"\nranks = [2]\n";
+    let link = "latency = \"20us\"\nper_byte = \"2.7ns\"\n";
+    std::fs::write(&apart, format!("{hosts}[within]\n{link}[between]\n{link}"))?;
+    let elsewhere = ["compare", "--balancer", "direct", "--loads", "90,0,0", "--repeat", "1", "--network", &apart.to_string_lossy()];
+    let outcome = launch::under_mpirun(program, &elsewhere, 3, LIMIT, None)?;
+    outcome.expect(0, LIMIT, &[("rank 2 is on host ", 1), (", but the file has it on b: the predicted times are those", 1)])?;
     let table = std::fs::read_to_string(&csv)?;
-    if outcome.stdout.lines().count() != 2 || !table.lines().next().is_some_and(|header| header.ends_with(",ms_predicted")) {
-        return Err(format!("{}\n{table}", outcome.told()).into());
+    if !table.lines().next().is_some_and(|header| header.ends_with(",ms_predicted")) {
+        return Err(table.into());
     }
     for (arguments, says) in [
         (&["balance", "--network", &network][..], "--network: it is the network of simulated ranks; say --sim RANKS, too"),

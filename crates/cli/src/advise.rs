@@ -91,7 +91,11 @@ struct Given {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
-    let texts = [("--loads", Some(arguments.loads.as_str())), ("--topology", arguments.topology.as_deref())];
+    let texts = [
+        ("--loads", Some(arguments.loads.as_str())),
+        ("--topology", arguments.topology.as_deref()),
+        ("--network", arguments.network.as_deref()),
+    ];
     check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     let loads = LoadPattern::parse(&arguments.loads)?;
     if arguments.sim.is_none() && launcher::rank(launcher::variable).is_some() {

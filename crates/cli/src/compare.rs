@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use equipoise::balance::{self, Chosen};
 use equipoise::load::{Link, Powers};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Hosts, Overlay, RankId, Topology};
 use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -233,7 +233,8 @@ impl Request<'_> {
             contenders.iter().try_for_each(|contender| check_links(&contender.balancer, &case.tasks))?;
         }
         // Said when all else is in order: wrong usage gets one line.
-        left_out.iter().for_each(|remark| terminal::remark(remark));
+        let elsewhere = prediction.as_ref().and_then(|network| elsewhere(network, &world.hosts()));
+        left_out.iter().chain(&elsewhere).for_each(|remark| terminal::remark(remark));
         contenders.first().into_iter().for_each(|one| remark_on_links(world, &one.overlay.topology, self.arguments.output));
         let rounds = ranking::rounds_advised(contenders.len());
         Ok(CompareSpec {
@@ -352,6 +353,21 @@ impl Request<'_> {
     }
 }
 
+/// The remark that ranks are not on the hosts that a network's file has for them; `None` if they are. Hosts of a file that does not know them all by name
+/// may be called otherwise.
+fn elsewhere(network: &Measured, hosts: &Hosts) -> Option<String> {
+    let theirs = &network.hosts;
+    let are_known = hosts.names().iter().all(|name| theirs.names().contains(name));
+    let is_elsewhere = |rank: &RankId| match (theirs.host_of(*rank), hosts.host_of(*rank)) {
+        (there, here) if are_known => theirs.name(there) != hosts.name(here),
+        (there, here) => there != here,
+    };
+    let rank = RankId::all(hosts.ranks()).find(is_elsewhere)?;
+    let (there, here) = (theirs.name(theirs.host_of(rank)), hosts.name(hosts.host_of(rank)));
+    let so = "the predicted times are those of the file's hosts";
+    Some(format!("--network {}: rank {rank} is on host {here}, but the file has it on {there}: {so}", network.name))
+}
+
 /// The ranks' powers, followed by 0 for each virtual node.
 fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
     match powers {
@@ -389,7 +405,34 @@ fn show(output: Output, results: &[CaseResult], environment: &Environment, files
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use equipoise::transport::sim::MeasuredLink;
+
     use super::*;
+
+    #[test]
+    fn ranks_on_other_hosts_than_the_files_are_told() {
+        let hosts = |names: &str| Hosts::from_names(&names.split(' ').map(String::from).collect::<Vec<_>>());
+        let said = |file: &str, run: &str| {
+            let network = Measured { name: "x.toml".into(), hosts: hosts(file), ..measured() };
+            elsewhere(&network, &hosts(run))
+        };
+        // By slot and by node.
+        let sentence = "--network x.toml: rank 1 is on host b, but the file has it on a: the predicted times are those of the file's hosts";
+        assert_eq!(said("a a b b", "a b a b").as_deref(), Some(sentence));
+        assert_eq!(said("a a b b", "a a b b"), None);
+        // The same groups on other machines, and on the file's in another order.
+        assert_eq!(said("a a b b", "c c d d"), None);
+        assert!(said("a a b b", "b b a a").is_some_and(|said| said.contains("rank 0 is on host b, but the file has it on a:")));
+        assert!(said("a a b b", "c c c d").is_some_and(|said| said.contains("rank 2 is on host c, but the file has it on b:")));
+    }
+
+    fn measured() -> Measured {
+        let link = MeasuredLink::default();
+        let hosts = Hosts::single(4);
+        Measured { name: String::new(), hosts, speeds: Vec::new(), within: link, between: Some(link), pairs: BTreeMap::new() }
+    }
 
     #[test]
     fn virtual_nodes_have_no_power() {

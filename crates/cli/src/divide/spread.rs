@@ -22,7 +22,7 @@ use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use super::destination::Destination;
 use super::model::{self, ModelOptions};
 use crate::launch::{self, Ending};
-use crate::options::WorldOptions;
+use crate::options::{WorldOptions, check_standard_input};
 use crate::output::{Files, Target};
 use crate::streams;
 use crate::terminal::{self, Output, Progress};
@@ -185,6 +185,12 @@ struct Request<'a> {
 
 /// Divides over the ranks that the options ask for.
 pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world: &WorldOptions, output: Output) -> Result<(), Ending> {
+    let texts = [
+        ("--input", (input.as_os_str() == "-").then_some("-")),
+        ("--topology", shared.topology.as_deref()),
+        ("--network", world.network.as_deref()),
+    ];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some()), ("--sample", options.sample)];
     if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
         return Err(Error::usage(format!("{option}: only --command has outputs, statuses and samples")).into());

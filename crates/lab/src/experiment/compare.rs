@@ -12,6 +12,7 @@ use super::ranking;
 use super::site::Site;
 use super::tasks::Tasks;
 use super::weighing::LoadUnit;
+use equipoise::agreement::agree;
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
 use equipoise::load::Powers;
@@ -123,6 +124,9 @@ pub(super) fn sample(outcome: &Outcome) -> Sample {
 /// As [`phase::run`]; that there is no way within the ranks' capacities is an error only if no contender finds one.
 pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CaseResult>> {
     let site = Site::of(world, spec.seed)?;
+    // Before anything is measured it is known that all can be predicted.
+    let gathered = spec.prediction.iter().flat_map(|_| &spec.cases).map(|case| case.tasks.gathered()).collect::<Result<Vec<_>>>();
+    let gathered = agree(world, gathered)?;
     // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
     // the same.
     let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, u64::from(spec.repeat.max(1))) };
@@ -161,10 +165,10 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         return Ok(Vec::new());
     }
     let interrupted = Interruption::of(world, done, phases);
-    let result = |(case, combinations): (&Case, Vec<Combination>)| {
+    let result = |(number, (case, combinations)): (usize, (&Case, Vec<Combination>))| {
         let loads = Rc::new(case.loads.clone());
         let record = |(contender, combination): (usize, Combination)| {
-            let predicted = combination.predicted(spec)?;
+            let predicted = combination.predicted(spec, gathered.get(number))?;
             let record = CompareRecord {
                 ms_predicted: predicted,
                 lasting: spec.lasting,
@@ -186,7 +190,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         let records = combinations.into_iter().enumerate().filter(is_measured).map(record).collect::<Result<_>>()?;
         Ok(CaseResult { loads, records, left_out })
     };
-    let results = spec.cases.iter().zip(cases).map(result).collect::<Result<Vec<_>>>()?;
+    let results = spec.cases.iter().zip(cases).enumerate().map(result).collect::<Result<Vec<_>>>()?;
     Ok(results.into_iter().filter(|result| interrupted.is_none() || !result.records.is_empty()).collect())
 }
 
@@ -226,14 +230,13 @@ impl<'a> Combination<'a> {
         }
     }
 
-    /// Predicted time of the phase on the network for predictions; `None` without one, and where this process does not have all tasks.
-    fn predicted(&self, spec: &CompareSpec) -> Result<Option<f64>> {
-        match &spec.prediction {
-            Some(network) if self.case.tasks.are_numbered() => {
-                prediction::predicted_ms(network, &self.contender.overlay, &self.setting, spec.seed)
-            }
-            _ => Ok(None),
-        }
+    /// Predicted time of the phase on the network for predictions; `None` without one. `gathered` are the tasks of all ranks.
+    fn predicted(&self, spec: &CompareSpec, gathered: Option<&Tasks>) -> Result<Option<f64>> {
+        let (Some(network), Some(gathered)) = (&spec.prediction, gathered) else { return Ok(None) };
+        let overlay = &self.contender.overlay;
+        let tasks = gathered.on(&overlay.placement);
+        let setting = Setting { queue: Rc::new(move |node| tasks.queue(node)), trace: None, ..(*self.setting).clone() };
+        prediction::predicted_ms(network, overlay, &Rc::new(setting), spec.seed)
     }
 
     fn record(self, loads: &Rc<LoadSource>, site: &Site) -> Result<CompareRecord> {

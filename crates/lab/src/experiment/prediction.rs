@@ -10,7 +10,7 @@ use equipoise::transport::world;
 
 use super::site::milliseconds;
 
-/// Milliseconds of the slowest node of a phase on this network, whose hosts and links are by rank. All tasks must be to be had in this process.
+/// Milliseconds of the slowest node of a phase on this network, whose hosts and links are by rank. The tasks of all nodes must be to be had in this process.
 ///
 /// # Errors
 /// As [`phase::run`].

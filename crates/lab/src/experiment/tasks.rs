@@ -51,8 +51,22 @@ pub struct Tasks {
 enum Origin {
     /// Made anew for every phase.
     Numbered(Rc<InitialTasks>),
-    /// Read once: the work queues of the ranks that this process holds.
-    Read(Rc<BTreeMap<RankId, WorkQueue>>),
+    /// Read once: the work queues of the ranks that this process holds; and where rank 0 of several processes is, the list of all.
+    Read { queues: Rc<BTreeMap<RankId, WorkQueue>>, list: Option<Rc<List>> },
+}
+
+/// Tasks that were read, without what they carry.
+enum List {
+    Files(FileTasks),
+    Measured(MeasuredTasks),
+}
+
+impl Origin {
+    /// The queues that a process has read. The list is kept where it may be needed to [gather](Tasks::gathered) them.
+    fn read(world: &World, queues: BTreeMap<RankId, WorkQueue>, list: impl FnOnce() -> List) -> Origin {
+        let is_needed = world.is_first() && !world.is_simulated();
+        Origin::Read { queues: Rc::new(queues), list: is_needed.then(|| Rc::new(list())) }
+    }
 }
 
 impl Tasks {
@@ -119,7 +133,7 @@ impl Tasks {
             capacity: None,
             links: None,
             columns: None,
-            origin: Origin::Read(Rc::new(queues)),
+            origin: Origin::read(world, queues, || List::Files(files.clone())),
         })
     }
 
@@ -139,7 +153,7 @@ impl Tasks {
         });
         let (amounts, queues) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
-        let origin = Origin::Read(Rc::new(queues));
+        let origin = Origin::read(world, queues, || List::Measured(run.clone()));
         let link = |said: &Communication| Link { ends: (said.from, said.to), bytes: said.bytes };
         let links = (!run.communications.is_empty()).then(|| run.communications.iter().map(link).collect());
         Ok(Tasks {
@@ -262,11 +276,28 @@ impl Tasks {
 
     /// Returns true if the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
     pub fn payload_is_mean(&self) -> bool {
-        matches!(self.origin, Origin::Read(_))
+        matches!(self.origin, Origin::Read { .. })
+    }
+
+    /// The same tasks, with those of all ranks in the process of rank 0, for a simulation there. Contents of files are zeros, as those of measured
+    /// tasks always are: the time of a phase depends on their lengths alone.
+    ///
+    /// # Errors
+    /// Wrong usage if they don't fit into its memory.
+    pub fn gathered(&self) -> Result<Tasks> {
+        let needed = match &self.origin {
+            Origin::Numbered(tasks) => memory::needed(self.count, self.payload).max(tasks.described_in(self.count)),
+            Origin::Read { list, .. } => memory::while_moving(list.as_ref().map_or(0, |list| list.bytes()).into()),
+        };
+        memory::check_bytes(self.count, TO_PREDICT, needed, memory::available())?;
+        let Origin::Read { list: Some(list), .. } = &self.origin else { return Ok(self.clone()) };
+        let ranks = self.amounts.work.len() as u32;
+        let queues = RankId::all(ranks).map(|rank| Ok((rank, list.queue(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
+        Ok(Tasks { origin: Origin::Read { queues: Rc::new(queues), list: None }, ..self.clone() })
     }
 
     /// Returns true if tasks are made from their numbers, so that every process can make those of all nodes.
-    pub fn are_numbered(&self) -> bool {
+    fn are_numbered(&self) -> bool {
         matches!(self.origin, Origin::Numbered(_))
     }
 
@@ -287,7 +318,27 @@ impl Tasks {
         match &self.origin {
             Origin::Numbered(tasks) if (at as usize) < self.amounts.work.len() => tasks.queue(at),
             Origin::Numbered(_) => Ok(WorkQueue::default()),
-            Origin::Read(queues) => Ok(queues.get(&RankId::new(at)).cloned().unwrap_or_default()),
+            Origin::Read { queues, .. } => Ok(queues.get(&RankId::new(at)).cloned().unwrap_or_default()),
+        }
+    }
+}
+
+/// The option for which rank 0 needs the tasks of all ranks.
+const TO_PREDICT: &str = "--network, whose simulation has all ranks on one machine";
+
+impl List {
+    /// Bytes that all tasks carry together.
+    fn bytes(&self) -> u64 {
+        match self {
+            List::Files(files) => files.bytes(),
+            List::Measured(run) => run.bytes(),
+        }
+    }
+
+    fn queue(&self, rank: RankId, ranks: u32) -> Result<WorkQueue> {
+        match self {
+            List::Files(files) => files.blank_queue(rank, ranks),
+            List::Measured(run) => run.queue(rank, ranks),
         }
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::measured::TASKS;
+use super::measured::{TASKS, zeros};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
 use equipoise::memory;
@@ -167,6 +167,17 @@ impl FileTasks {
         Ok(WorkQueue::new(tasks.collect()))
     }
 
+    /// The same queue with zeros for what the files contain, cut out of one buffer. Nothing is read.
+    ///
+    /// # Errors
+    /// If there is no memory for the longest file's bytes.
+    pub fn blank_queue(&self, rank: RankId, ranks: u32) -> Result<WorkQueue> {
+        let ids = self.ids(rank, ranks);
+        let zeros = zeros(self.files[ids.clone()].iter().map(|file| file.bytes).max().unwrap_or(0))?;
+        let task = |id: usize| Task { id: id as u64, weight: 1, payload: zeros.slice(..self.files[id].bytes as usize) };
+        Ok(WorkQueue::new(ids.map(|id| Segment::from(task(id))).collect()))
+    }
+
     /// Returns true if a task is one of the files, with the length that it had when the folder was scanned.
     pub fn is_intact(&self, segment: &Segment) -> bool {
         let size = segment.size() as u64;
@@ -225,6 +236,9 @@ mod tests {
         let queue = tasks.queue(RankId::new(1), 2).unwrap();
         let held = queue.segments().flat_map(Segment::tasks).map(|task| (task.id, task.payload));
         assert_eq!(held.collect::<Vec<_>>(), [(4, "1".into()), (5, "22".into()), (6, "333".into())]);
+        let blank = tasks.blank_queue(RankId::new(1), 2).unwrap();
+        let held = blank.segments().flat_map(Segment::tasks).map(|task| (task.id, task.payload));
+        assert_eq!(held.collect::<Vec<_>>(), [(4, "\0".into()), (5, "\0\0".into()), (6, "\0\0\0".into())]);
         assert!(queue.segments().all(|segment| tasks.is_intact(segment)));
         let other = Segment::from(Task { id: 4, weight: 1, payload: "22".into() });
         assert!(!tasks.is_intact(&other));

@@ -48,6 +48,19 @@ pub struct MeasuredTask {
     pub pinned: bool,
 }
 
+/// Zeros of which the payloads of tasks are cut out.
+///
+/// # Errors
+/// If there is no memory for as many.
+pub(super) fn zeros(largest: u64) -> Result<Bytes> {
+    let mut zeros: Vec<u8> = Vec::new();
+    if usize::try_from(largest).ok().is_none_or(|bytes| !memory::reserve(&mut zeros, bytes)) {
+        return Err(Error::input(TASKS, format!(": there is no memory for a task of {largest} bytes")));
+    }
+    zeros.resize(largest as usize, 0);
+    Ok(Bytes::from(zeros))
+}
+
 /// Some messages from a task to another, by their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Communication {
@@ -127,12 +140,7 @@ impl MeasuredTasks {
     pub fn queue(&self, rank: RankId, ranks: u32) -> Result<WorkQueue> {
         let held = || (0u64..).zip(&self.tasks).filter(|(_, task)| self.holder_of(task.rank, ranks) == rank);
         let largest = held().map(|(_, task)| task.bytes).max().unwrap_or(0);
-        let mut zeros: Vec<u8> = Vec::new();
-        if usize::try_from(largest).ok().is_none_or(|bytes| !memory::reserve(&mut zeros, bytes)) {
-            return Err(Error::input(TASKS, format!(": there is no memory for a task of {largest} bytes")));
-        }
-        zeros.resize(largest as usize, 0);
-        let zeros = Bytes::from(zeros);
+        let zeros = zeros(largest)?;
         let (mut movable, mut pinned) = (TaskBatch::default(), TaskBatch::default());
         let mut places = Vec::new();
         for (id, task) in held() {
