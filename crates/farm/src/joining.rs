@@ -171,9 +171,9 @@ fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(
     };
     let denied = |why: &str| Err(Error::usage(format!("--journal {}: {why}", names::shown(folder))));
     let owner = match entry {
-        Entry::Alone => return denied("another job runs on it, and only a list in a file without barriers can be shared"),
+        Entry::Alone => return denied("another job runs on it, and only a list in a file without barriers can be shared, with files for --resume-from"),
         Entry::OthersAlone(other) => {
-            return denied(&format!("job {other} runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe"));
+            return denied(&format!("job {other} runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe (or --resume-from does)"));
         }
         Entry::With(owner) => owner,
         Entry::First | Entry::Wait(_) => job,
