@@ -186,7 +186,7 @@ fn what_only_a_lost_rank_had_room_for_is_left() {
     assert_eq!(job.ended, [true; 3]);
     [0, 1].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 12.0).unwrap());
     assert_eq!((job.lead.end(12.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (4, 2, 2));
-    assert!(job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost")));
+    assert!(job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost or given back")));
 }
 
 /// A host is given back while others work: if that fails, they go on, and only the status says it.
@@ -207,6 +207,76 @@ fn a_failed_release_ends_no_task() {
     RankId::all(3).for_each(|rank| job.lead.receive(rank, ToLead::Gone, 4.0).unwrap());
     assert_eq!((job.lead.end(4.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (1, 2, 0));
     assert!(job.said.borrow().iter().any(|said| said == "a command of --release on host a ended with status 3"));
+}
+
+/// A job with `--release` on two hosts, of which rank 2 is the second.
+fn released(lines: &str, change: impl FnOnce(&mut Settings)) -> Job {
+    Job::new(lines, |settings| {
+        settings.release = Some("give-back".into());
+        change(settings);
+    })
+}
+
+impl Job {
+    /// A rank is lost, and its tasks are looked at again.
+    fn lose_for_good(&mut self, rank: RankId) {
+        self.lead.lost(rank, 2.0).unwrap();
+        self.held[rank.index()].clear();
+        self.take();
+    }
+
+    /// All the other ranks have ended. Returns the exit status, the tasks that are done, and those that are left.
+    fn over(&mut self, ranks: &[u32]) -> (i32, u64, u64) {
+        assert_eq!(self.ended, [true; 3], "it does not end");
+        ranks.iter().for_each(|rank| self.lead.receive(RankId::new(*rank), ToLead::Gone, 9.0).unwrap());
+        assert!(self.lead.is_over());
+        (self.lead.end(9.0).unwrap(), self.lead.counts.done, self.lead.counts.left)
+    }
+
+    /// A command of `--release` on rank 0 has ended.
+    fn given_back(&mut self) {
+        self.lead.receive(RankId::FIRST, ToLead::OnHost(Outcome::without_run(0, State::Done)), 3.0).unwrap();
+        self.take();
+    }
+}
+
+#[test]
+fn what_comes_back_when_all_others_are_given_back_is_left() {
+    let mut job = released("a\nb\nc\n", |_| {});
+    assert_eq!(job.held.each_ref().map(Vec::len), [1; 3]);
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 1.0));
+    job.given_back();
+    job.lose_for_good(RankId::new(2));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    assert_eq!(job.over(&[0, 1]), (4, 2, 1));
+    assert!(job.said.borrow().iter().any(|said| said.ends_with("no rank that is not lost or given back has what they need")));
+}
+
+#[test]
+fn no_host_is_given_back_while_tasks_of_a_lost_rank_come_back() {
+    let mut job = released("a\nb\nc\n", |_| {});
+    job.lose_for_good(RankId::new(2));
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 2.5));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 4.0));
+    job.given_back();
+    assert_eq!(job.over(&[0, 1]), (0, 3, 0));
+}
+
+#[test]
+fn a_spared_rank_works_when_the_others_are_lost_or_given_back() {
+    let mut job = released("a\nb\n", |settings| settings.dedicated = true);
+    assert_eq!(job.held.each_ref().map(Vec::len), [0, 1, 1]);
+    job.work(RankId::new(2), 1.0);
+    job.given_back();
+    job.lose_for_good(RankId::new(1));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    job.work(RankId::FIRST, 4.0);
+    job.given_back();
+    assert_eq!(job.over(&[0, 2]), (0, 2, 0));
 }
 
 /// One long task runs while many short ones have ended: the rate says nothing of what is left, the estimate does.

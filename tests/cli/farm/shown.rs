@@ -203,9 +203,9 @@ fn hosts_have_commands_of_their_own() {
     assert!(
         lines[0] == "setup"
             && lines[1..4] == ["task"; 3]
-            && lines[4].starts_with("released ")
-            && lines[4].ends_with("active .")
-            && lines[5] == "teardown",
+            && lines[4] == "teardown"
+            && lines[5].starts_with("released ")
+            && lines[5].ends_with("active ."),
         "{hooks}"
     );
 }

@@ -22,10 +22,16 @@ impl Lead {
         }
     }
 
-    /// Returns true if a rank gets tasks.
+    /// Returns true if a rank gets tasks now.
     pub(super) fn works(&self, rank: usize) -> bool {
-        let is_spared = self.settings.dedicated && rank == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
-        self.hosts.is_ready(rank) && !is_spared && !self.ranks[rank].gone
+        self.hosts.is_ready(rank) && self.may_work(rank)
+    }
+
+    /// Returns true if a rank gets tasks, now or when its host has started. Rank 0 may be spared as long as there is another one.
+    pub(super) fn may_work(&self, rank: usize) -> bool {
+        let is_there = |rank: usize| self.hosts.takes_tasks(rank) && !self.ranks[rank].gone;
+        let is_spared = self.settings.dedicated && rank == 0 && (1..self.ranks.len()).any(is_there);
+        is_there(rank) && !is_spared
     }
 
     fn deal_in_turn(&mut self, now: f64) {

@@ -42,16 +42,17 @@ impl Lead {
         why.map_or(Ok(()), |why| Err(self.list.wrong(task.line, &why))).map(|()| entry)
     }
 
-    /// Leaves the tasks that only ranks had room for which are lost.
+    /// Leaves the tasks that only ranks had room for which are lost, or whose hosts were given back before tasks of a lost rank came back.
     pub(super) fn leave_what_fits_nowhere(&mut self) {
         if !self.ranks.iter().any(|rank| rank.lost) {
             return;
         }
-        let living: Vec<Capacity> = self.ranks.iter().filter(|rank| !rank.lost).map(|rank| rank.capacity).collect();
+        let living: Vec<Capacity> = (0..self.ranks.len()).filter(|rank| self.may_work(*rank)).map(|rank| self.ranks[rank].capacity).collect();
         let fits_nowhere = |task: &Task| !living.iter().any(|capacity| capacity.holds(task.needs));
         let left = self.pool.take(u64::MAX, fits_nowhere);
         if let Some((task, _)) = left.first() {
-            self.audience.remark(&format!("task {} and perhaps others are left: no rank that is not lost has what they need", task.seq));
+            let why = "no rank that is not lost or given back has what they need";
+            self.audience.remark(&format!("task {} and perhaps others are left: {why}", task.seq));
         }
         left.iter().for_each(|(task, _)| self.leave(task.seq));
     }

@@ -287,8 +287,10 @@ impl Lead {
         let is_shared = self.sharing.is_waiting() && !self.draining;
         let is_empty = self.is_read && self.barrier.is_none() && self.pool.is_empty() && self.out.is_empty() && !is_shared;
         if !is_empty {
-            if self.is_read && self.pool.is_empty() && !is_shared {
-                self.release_idle();
+            // Tasks of a lost rank come back.
+            let may_come_back = !self.inheritances.is_empty() && self.out.values().any(|out| self.ranks[out.rank.index()].lost);
+            if self.is_read && self.pool.is_empty() && !is_shared && !may_come_back {
+                self.release_idle(now);
             }
             return Ok(());
         }
@@ -300,7 +302,7 @@ impl Lead {
                     .extend(wanted.map(|wanted| (wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from })));
             });
         }
-        self.release_idle();
+        self.release_idle(now);
         let ending = self.hosts.end();
         self.sends.extend(ending);
         if self.hosts.is_done() && !self.is_ending {
@@ -312,10 +314,10 @@ impl Lead {
     }
 
     /// Hosts that have nothing left to do are given back.
-    fn release_idle(&mut self) {
+    fn release_idle(&mut self, now: f64) {
         // When all tasks have ended, no rank is busy, even if one has not reported its free room yet.
         let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
-        let released = self.hosts.release(&busy);
+        let released = self.hosts.release(&busy, now);
         self.sends.extend(released);
     }
 
