@@ -56,7 +56,7 @@ pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn Fn
     let surveyed = survey(settings, ranks_of_host)?;
     let digest = |tasks| if Some(tasks) == surveyed.total { Ok(surveyed.digest) } else { digest(settings, tasks) };
     let shared = surveyed.total.filter(|_| surveyed.can_be_shared).map(|tasks| Shared { tasks, digest: &digest });
-    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), say)).transpose()?;
+    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), surveyed.total, say)).transpose()?;
     let presence = joined.as_ref().map(|joined| joined.presence.clone());
     // A job that begins nothing is no longer there for others.
     with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(shown, 0);
     }
 
-    /// What a pipe says of finished commands can be read only once: such a job shares its list with no other.
+    /// A pipe that tells of finished commands can be read only once: such a job shares its list with no other.
     #[test]
     fn a_job_with_a_log_from_a_pipe_is_alone() {
         let folder = tempfile::tempdir().unwrap();
