@@ -29,6 +29,20 @@ fn jobs_are_resumed() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2 (task 2) is not the command that the journal has"));
 }
 
+/// The first ones of many edited lines are told one by one, and then how many there are.
+#[test]
+fn all_edited_lines_are_counted() {
+    let place = Place::new();
+    place.list("true\n".repeat(25).as_bytes()).expect(0, &["jobs", "--journal", "j"]);
+    let output = place.list("echo\n".repeat(25).as_bytes()).farm(&["jobs", "--journal", "j", "--resume"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.matches(" is not the command that the journal has").count() == 20, "{errors}");
+    assert!(
+        errors.matches("(further edited lines are only counted)").count() == 1 && errors.contains("; 25 were edited since their records"),
+        "{errors}"
+    );
+}
+
 /// A list that has become shorter is told: its missing tasks are neither run nor counted.
 #[test]
 fn a_list_that_has_become_shorter_is_told() {

@@ -63,8 +63,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// As [`open`], or if it cannot be read.
 pub fn source(path: &Path) -> io::Result<(bool, BufReader<impl Read + use<>>)> {
     const RECORDS: &[u8] = b"Seq\t";
-    let (mut file, mut beginning) = (open(path)?, Vec::new());
-    file.by_ref().take(RECORDS.len() as u64).read_to_end(&mut beginning)?;
+    let (file, mut beginning) = (open(path)?, Vec::new());
+    (&file).take(RECORDS.len() as u64).read_to_end(&mut beginning)?;
     Ok((beginning == RECORDS, BufReader::with_capacity(1 << 16, Cursor::new(beginning).chain(file))))
 }
 

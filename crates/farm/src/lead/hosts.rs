@@ -192,7 +192,7 @@ impl Hosts {
         let first = self.of_rank[0];
         for (at, host) in self.hosts.iter_mut().enumerate() {
             // As in `release`: on rank 0 the commands of releases end first.
-            let waits = at == first && self.releasing > 0;
+            let waits = at == first && self.releasing > 0 && !self.teardown.is_empty();
             if host.stage != Stage::Working || waits || !is_to_end(host) {
                 continue;
             }
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(hosts.release(&[false; 3], 1.0).len(), 1);
     }
 
-    /// What is done at the end of a host needs the host.
+    /// Commands for the end of a host need the host.
     #[test]
     fn a_host_ends_before_it_is_given_back() {
         let mut hosts = hosts(|settings| (settings.teardown, settings.release) = (Some("t".into()), Some("r".into())));
