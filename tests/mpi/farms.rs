@@ -1,5 +1,7 @@
 //! `equipoise farm` over ranks: each command once, whatever dies.
 
+mod resources;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,14 +41,7 @@ pub fn trials() -> Vec<Trial> {
             move || schedulers(ranks),
         ));
     }
-    for ranks in [1, 2, 3, 5, 8] {
-        let name = format!("a farm gives tasks to ranks that have what they need, on {ranks} ranks");
-        trials.push(launch::trial(Turn::Waiting, name, move || uneven(ranks)));
-    }
-    for ranks in [1, 2, 3, 5, 8] {
-        let name = format!("a farm that is bound to fewer processors than it has workers says so once, on {ranks} ranks");
-        trials.push(launch::trial(Turn::Waiting, name, move || bound(ranks)));
-    }
+    trials.append(&mut resources::trials());
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(launch::trial(Turn::Waiting, format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
@@ -262,55 +257,6 @@ fn schedulers(ranks: u32) -> Result<(), Failed> {
             place.farm(ranks, &[&place.text("jobs"), "--scheduler", scheduler, "--workers", workers, "--journal", &place.text("j")])?;
         let each = (1..=40).map(|seq| (seq, 1)).collect();
         hold(outcome.status == Some(0) && place.ran() == each && place.recorded() == each, scheduler, &outcome)?;
-    }
-    Ok(())
-}
-
-/// Slots that do not come out even: only rank 0 has two processors, and from two ranks on the last one has a processor less.
-fn uneven(ranks: u32) -> Result<(), Failed> {
-    for scheduler in ["", "dss", "sash", "selfsched:rule=gss", "selfsched:rule=static"] {
-        let place = Place::new()?;
-        let line = |seq| {
-            let needs = if seq % 4 == 0 { " #EQ cpus=2 cost=0.02" } else { "" };
-            format!("sh -c 'sleep 0.01; echo $FARM_RANK {seq} >>{}'{needs}\n", place.text("ran"))
-        };
-        fs::write(place.path("jobs"), (1..=24).map(line).collect::<String>())?;
-        let slots = format!("host:cpus={}", ranks + 1);
-        let jobs = place.text("jobs");
-        let mut arguments = vec![jobs.as_str(), "--slots", &slots, "--workers", "2"];
-        if !scheduler.is_empty() {
-            arguments.extend(["--scheduler", scheduler]);
-        }
-        let outcome = place.farm(ranks, &arguments)?;
-        let ran = fs::read_to_string(place.path("ran"))?;
-        let mut wide =
-            ran.lines().filter_map(|line| line.split_once(' ')).filter(|(_, seq)| seq.parse().is_ok_and(|seq: u32| seq.is_multiple_of(4)));
-        hold(outcome.status == Some(0) && ran.lines().count() == 24 && wide.all(|(rank, _)| rank == "0"), scheduler, &outcome)?;
-    }
-    Ok(())
-}
-
-/// Launchers bind ranks to a processor each, unless they are asked not to.
-fn bound(ranks: u32) -> Result<(), Failed> {
-    if !fs::read_to_string("/sys/devices/system/cpu/online")?.contains(['-', ',']) {
-        eprintln!("this machine has one processor: NOT TESTED with ranks that are bound to one of several");
-        return Ok(());
-    }
-    let place = Place::new()?;
-    let who = if ranks == 1 { "rank 0".to_string() } else { format!("rank 0 (and {} more like it)", ranks - 1) };
-    let remark = format!("equipoise: {who} runs 2 commands at a time on 1 of the ");
-    // Of each it is only its number that differs.
-    let script = "grep Cpus_allowed_list: /proc/self/status # {}";
-    for (workers, remarks) in [("1", 0), ("2", 1)] {
-        let words = ["farm", "--array", "1-6", "--workers", workers, "--", "sh", "-c", script];
-        let mut job = launch::launcher(LIMIT)?;
-        job.args(["-n", &ranks.to_string(), "taskset", "-c", "0", PROGRAM]).args(words).stdin(Stdio::null()).current_dir(place.0.path());
-        let output = job.output()?;
-        let (said, listed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-        let said_so = (said.matches("commands at a time on").count(), said.matches(&remark).count());
-        if !output.status.success() || said_so != (remarks, remarks) || listed != "Cpus_allowed_list:\t0\n".repeat(6) {
-            return Err(format!("{workers} workers: {}: {listed}{said}", output.status).into());
-        }
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use equipoise_farm::engine::{self, FarmRank};
 use equipoise_farm::helper::Helper;
 use equipoise_farm::helper::running::now;
 use equipoise_farm::journal::joblog::Joblog;
-use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::lead::{Audience, Lead, fitting};
 use equipoise_farm::limits::{Halt, Processors, SlotsGiven, bound_remark, end_of_allocation};
 use equipoise_farm::list::Origin;
 use equipoise_farm::list::formats::Format;
@@ -98,7 +98,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     stdin: Option<PathBuf>,
 
-    /// Keep waiting for further lines at the end of the list, until a signal or --walltime
+    /// Keep waiting for further lines at the end of the list, which is a file, until a signal or --walltime
     #[arg(long, help_heading = "Input")]
     follow: bool,
 
@@ -107,7 +107,7 @@ pub struct Arguments {
     dry_run: bool,
 
     /// Number of commands that a rank runs at a time; mpirun binds them to a core or two, unless it gets --bind-to none [default: 1; alone, the
-    /// number of cores; with --slots, its cpus]
+    /// number of cores; with --slots, the cpus of a rank]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Scheduling")]
     workers: Option<u32>,
 
@@ -211,7 +211,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         return Ok(terminal::print(|out| out.write_all(text.as_bytes()))?);
     }
     let is_alone = !is_launched()?;
-    let settings = settings(arguments, is_alone)?;
+    let mut settings = settings(arguments)?;
     if arguments.dry_run {
         launch::meet()?;
         if !launch::speaks() {
@@ -228,7 +228,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     };
     let quiet = arguments.output == Output::Quiet;
     let status = match is_alone {
-        true => alone(&settings, helper, quiet)?,
+        true => {
+            settings.workers = workers(arguments, &settings, 1).unwrap_or_else(|| Processors::here().allowed.len().max(1) as u32);
+            alone(&settings, helper, quiet)?
+        }
         false => {
             let world = WorldOptions {
                 predicts: false,
@@ -242,7 +245,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             };
             let (status, helper) = (Cell::new(0), Cell::new(helper));
             launch::within(&world, |world| {
-                status.set(over(world, &settings, helper.take(), quiet)?);
+                status.set(over(world, arguments, &settings, helper.take())?);
                 Ok(())
             })?;
             status.get()
@@ -274,11 +277,18 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
     engine::alone(FarmRank::new(settings, RankId::FIRST, slots, helper, Some(lead))?, job)
 }
 
-fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+/// Number of commands that run at a time on each rank where hosts have this number of ranks, or more, if the options say it.
+fn workers(arguments: &Arguments, settings: &Settings, ranks_of_host: u32) -> Option<u32> {
+    arguments.workers.or_else(|| settings.slots.as_ref()?.workers(ranks_of_host))
+}
+
+fn over(world: &mut World, arguments: &Arguments, settings: &Settings, helper: Option<Helper>) -> Result<i32> {
     let hosts = world.hosts();
-    let settings = &Settings { survives: survives(world), hosts: hosts.count(), ..settings.clone() };
-    let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
+    let quiet = arguments.output == Output::Quiet;
     let fewest = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).min().unwrap_or(1);
+    let workers = workers(arguments, settings, fewest).unwrap_or(1);
+    let settings = &Settings { workers, survives: survives(world), hosts: hosts.count(), ..settings.clone() };
+    let names: Vec<String> = RankId::all(hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
     let (me, processors) = engine::meet(world)?;
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
@@ -292,10 +302,10 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let prepared = settle::agree(world, prepared)?;
     let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
     let first_worker = usize::from(settings.dedicated && processors.len() > 1);
-    if let Some(remark) = bound_remark(settings.workers, &processors, first_worker).filter(|_| world.is_first()) {
+    if let Some(remark) = bound_remark(&fitting::workers(settings, &names), &processors, first_worker).filter(|_| world.is_first()) {
         say(&remark, quiet);
     }
-    let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
+    let lead = prepared.map(|prepared| lead(settings, prepared, names, quiet));
     let status = engine::over(world, FarmRank::new(settings, me, slots, helper, lead)?, job)?;
     leave(world, status);
     Ok(status)
@@ -360,17 +370,11 @@ impl Audience for Terminal {
     }
 }
 
-fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
+fn settings(arguments: &Arguments) -> Result<Settings> {
     let mut settings = Settings::new(origin(arguments)?);
     let usage = |option: &str, text: &str, why: &str| Error::usage(format!("{option} {text}: {why}"));
     settings.slots =
         arguments.slots.as_deref().map(|text| SlotsGiven::parse(text).map_err(|why| usage("--slots", text, &why))).transpose()?;
-    let cpus = settings.slots.as_ref().map_or(0, |slots| slots.cpus);
-    settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
-        (0, true) => Processors::here().allowed.len().max(1) as u32,
-        (0, false) => 1,
-        (cpus, _) => cpus.min(65536),
-    });
     settings.dedicated = match arguments.host.as_str() {
         "working" => false,
         "dedicated" => true,
@@ -382,7 +386,11 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         return Err(usage("--timeout", "0", "it must be above 0"));
     }
     settings.grace = time("--grace", &arguments.grace)?;
-    settings.walltime = arguments.walltime.as_deref().map(|text| walltime(text, &time)).transpose()?;
+    settings.walltime = match arguments.walltime.as_deref() {
+        // The batch system may tell it to the first rank only, whose clock counts.
+        Some("auto") if !launch::speaks() => None,
+        text => text.map(|text| walltime(text, &time)).transpose()?,
+    };
     settings.halt = arguments.halt.as_deref().map(|text| Halt::parse(text).map_err(|why| usage("--halt", text, &why))).transpose()?;
     if let Some(text) = &arguments.scheduler {
         settings.scheduler = Scheduler::parse(text)?;
@@ -393,7 +401,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         std::path::absolute(path).map_err(|why| Error::usage(format!("--stdin {}: it cannot be read: {why}", names::shown(path))))
     };
     settings.stdin = arguments.stdin.as_ref().map(seen_from_here).transpose()?;
-    settings.follow = arguments.follow;
+    settings.follow = arguments.follow && follows(&settings.origin)?;
     settings.journal.clone_from(&arguments.journal);
     settings.resume = arguments.resume || arguments.retry_failed || !arguments.resume_from.is_empty();
     settings.retry_failed = arguments.retry_failed;
@@ -416,6 +424,23 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         Output::Quiet => Shown::Nothing,
     };
     Ok(settings)
+}
+
+/// Returns true: the list is a file.
+///
+/// # Errors
+/// Wrong usage if it is something else, which cannot grow or whose end is known.
+fn follows(origin: &Origin) -> Result<bool> {
+    let refused = |what: &str| Err(Error::usage(format!("--follow: {what}; it waits for further lines of a file")));
+    match origin {
+        Origin::Array { .. } => refused("the numbers of --array are all known"),
+        Origin::Empty(_) => refused("the tasks of --empty are all known"),
+        Origin::Sleep(_) => refused("the tasks of --sleep are all known"),
+        Origin::Commands { file, .. } | Origin::Arguments { file, .. } => {
+            let is_stream = file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir());
+            if is_stream { refused("standard input and pipes are read until their writers close them in any case") } else { Ok(true) }
+        }
+    }
 }
 
 fn walltime(text: &str, time: &dyn Fn(&str, &str) -> Result<f64>) -> Result<Walltime> {

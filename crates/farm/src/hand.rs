@@ -19,9 +19,10 @@ use crate::helper::capture::{discard, last};
 use crate::helper::protocol::{News, Order, Slots, Terms};
 use crate::journal::write::Writer;
 use crate::journal::{self, record};
+use crate::limits::Demand;
 use crate::messages::{Stream, ToHand, ToLead};
 use crate::settings::{Settings, Shown};
-use crate::task::{Capture, How, Kept, LAST_BYTES, Outcome, State, Task};
+use crate::task::{Capture, How, Kept, LAST_BYTES, Needs, Outcome, State, Task};
 
 /// Bytes of a piece of a long output.
 const PIECE: usize = 1 << 20;
@@ -30,6 +31,17 @@ const UNSYNCED: usize = 8192;
 
 /// Callback that receives the number of records on the disk.
 pub type Synced = Box<dyn Fn(io::Result<u64>) + Send>;
+
+/// Tasks that have ended.
+#[derive(Default)]
+struct Freed {
+    tasks: u64,
+    failed: u64,
+    /// Seconds, and sum of squared seconds.
+    time: f64,
+    squares: f64,
+    demand: Demand,
+}
 
 /// The hand of one rank.
 pub struct Hand {
@@ -48,8 +60,10 @@ pub struct Hand {
     unsynced: VecDeque<Outcome>,
     /// Tasks that are left after an attempt whose record waits for its sync.
     left: HashMap<u64, Outcome>,
-    /// Ended tasks that were not reported to the lead yet: number, failures, seconds, and sum of squared seconds.
-    freed: (u64, u64, f64, f64),
+    /// The resources that they take.
+    demands: HashMap<u64, Demand>,
+    /// Ended tasks that were not reported to the lead yet.
+    freed: Freed,
     /// Long outputs that are still to be printed, with their lengths: what a task has left behind may still write.
     long: HashMap<(u64, Stream), (PathBuf, u64)>,
     signals: u32,
@@ -71,7 +85,8 @@ impl Hand {
             texts: HashMap::new(),
             unsynced: VecDeque::new(),
             left: HashMap::new(),
-            freed: (0, 0, 0.0, 0.0),
+            demands: HashMap::new(),
+            freed: Freed::default(),
             long: HashMap::new(),
             signals: 0,
             is_over: false,
@@ -101,6 +116,7 @@ impl Hand {
                 let (empty, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(task, _)| task.how == How::Empty);
                 if !tasks.is_empty() {
                     tasks.iter().for_each(|(task, _)| _ = self.texts.insert(task.seq, task.text.clone()));
+                    self.demands.extend(tasks.iter().map(|(task, _)| (task.seq, Demand::of(task.needs))));
                     self.order(&Order::Run(tasks))?;
                 }
                 let now = crate::helper::running::now();
@@ -235,11 +251,15 @@ impl Hand {
         let over = || outcomes.iter().filter(|outcome| outcome.state != State::Again);
         // A task that takes no time at all is still one that was measured.
         let times = || over().map(|outcome| outcome.runtime.max(1e-6));
-        let failed = over().filter(|outcome| outcome.state == State::Failed).count() as u64;
-        self.freed.0 += over().count() as u64;
-        self.freed.1 += failed;
-        self.freed.2 += times().sum::<f64>();
-        self.freed.3 += times().map(|time| time * time).sum::<f64>();
+        self.freed.tasks += over().count() as u64;
+        self.freed.failed += over().filter(|outcome| outcome.state == State::Failed).count() as u64;
+        self.freed.time += times().sum::<f64>();
+        self.freed.squares += times().map(|time| time * time).sum::<f64>();
+        for outcome in over() {
+            // Empty tasks need nothing special, and have no entry.
+            let demand = self.demands.remove(&outcome.seq).unwrap_or_else(|| Demand::of(Needs::default()));
+            self.freed.demand = self.freed.demand.plus(demand);
+        }
         let (left, mut ended): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| outcome.state == State::Left);
         for outcome in &mut ended {
             self.keep(outcome)?;
@@ -264,9 +284,9 @@ impl Hand {
 
     /// Says that there is room for other tasks; later, if the disk does not keep up with the records.
     fn tell_freed(&mut self) {
-        if self.freed.0 > 0 && self.unsynced.len() <= UNSYNCED {
-            let (tasks, failed, time, squares) = std::mem::take(&mut self.freed);
-            self.says.push(ToLead::Freed { tasks, failed, time, squares });
+        if self.freed.tasks > 0 && self.unsynced.len() <= UNSYNCED {
+            let Freed { tasks, failed, time, squares, demand } = std::mem::take(&mut self.freed);
+            self.says.push(ToLead::Freed { tasks, failed, time, squares, demand });
         }
     }
 

@@ -21,8 +21,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time after which it is said what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Word for a list that can be shared.
+/// Words for a list that can be shared, and for one that cannot.
 const SHARED: &str = "shared";
+const ALONE: &str = "alone";
 
 /// A job that has joined.
 pub struct Joined {
@@ -67,10 +68,12 @@ impl Said {
         Some(Said { owner: words.first()?.parse().ok()?, list: list.map(|(tasks, digest)| Extent { tasks, digest }) })
     }
 
-    fn write(self) -> String {
-        match self.list {
-            Some(Extent { tasks, digest }) => format!("{}\t{SHARED}\t{tasks}\t{digest:016x}\n", self.owner),
-            None => format!("{}\talone\n", self.owner),
+    /// The text, with the number of tasks of a list that cannot be shared, if it is known.
+    fn write(self, tasks: Option<u64>) -> String {
+        match (self.list, tasks) {
+            (Some(Extent { tasks, digest }), _) => format!("{}\t{SHARED}\t{tasks}\t{digest:016x}\n", self.owner),
+            (None, Some(tasks)) => format!("{}\t{ALONE}\t{tasks}\n", self.owner),
+            (None, None) => format!("{}\t{ALONE}\n", self.owner),
         }
     }
 }
@@ -137,20 +140,33 @@ fn joined_file(folder: &Path, job: u32) -> PathBuf {
     folder.join(format!("job-{job}.joined"))
 }
 
-/// Joins the journal in a folder as a new job on some hosts, with its list if that can be shared. `say` receives what is waited for.
+/// Number of tasks of the list, as the last job that has joined a journal has said it; `None` if it is not known.
+pub fn tasks_of(folder: &Path) -> Option<u64> {
+    let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
+    let job = |name: std::ffi::OsString| name.to_str()?.strip_prefix("job-")?.strip_suffix(".joined")?.parse::<u32>().ok();
+    let last = names.filter_map(job).max()?;
+    let text = fs::read_to_string(joined_file(folder, last)).ok()?;
+    match text.trim().split('\t').collect::<Vec<_>>().as_slice() {
+        [_, SHARED, tasks, _] | [_, ALONE, tasks] => tasks.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Joins the journal in a folder as a new job on some hosts, with its list if that can be shared, and the number of its tasks if it is known. `say` receives what
+/// is waited for.
 ///
 /// # Errors
 /// Wrong usage if the folder cannot be written to, or if other jobs run on it and one of the lists cannot be shared, or theirs is another one.
-pub fn join(folder: &Path, hosts: u32, shared: Option<&Shared>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+pub fn join(folder: &Path, hosts: u32, shared: Option<&Shared>, tasks: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
     let presence = Presence::enter(folder, hosts)?;
-    let joined = enter(&presence, shared, say);
+    let joined = enter(&presence, shared, tasks, say);
     if joined.is_err() {
         presence.end();
     }
     joined
 }
 
-fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
+fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, tasks: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
     let (folder, job) = (presence.folder(), presence.job());
     let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
     let (began, mut has_said) = (Instant::now(), false);
@@ -171,9 +187,15 @@ fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(
     };
     let denied = |why: &str| Err(Error::usage(format!("--journal {}: {why}", names::shown(folder))));
     let owner = match entry {
-        Entry::Alone => return denied("another job runs on it, and only a list in a file without barriers can be shared"),
+        Entry::Alone => {
+            return denied(
+                "another job runs on it, and only a list in a file without barriers can be shared, with files for --resume-from",
+            );
+        }
         Entry::OthersAlone(other) => {
-            return denied(&format!("job {other} runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe"));
+            return denied(&format!(
+                "job {other} runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe (or --resume-from does)"
+            ));
         }
         Entry::With(owner) => owner,
         Entry::First | Entry::Wait(_) => job,
@@ -192,7 +214,7 @@ fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, say: &mut dyn FnMut(
     let leases = shared.map(|own| Leases::new(presence.clone(), owner, own.tasks)).transpose().map_err(refused)?;
     // It appears with what is in it.
     let new = folder.join(format!(".job-{job}.joined"));
-    fs::write(&new, said.write()).and_then(|()| fs::rename(&new, joined_file(folder, job))).map_err(refused)?;
+    fs::write(&new, said.write(tasks)).and_then(|()| fs::rename(&new, joined_file(folder, job))).map_err(refused)?;
     if owner == job {
         leases::clear(folder, job);
     }
@@ -215,10 +237,25 @@ pub(crate) mod tests {
     fn what_a_job_says_of_its_list_is_read_again() {
         for list in [None, Some(Extent { tasks: 12, digest: u64::MAX }), Some(Extent { tasks: 0, digest: 3 })] {
             let said = Said { owner: 5, list };
-            assert_eq!(Said::read(&said.write()), Some(said));
+            assert_eq!([Said::read(&said.write(None)), Said::read(&said.write(Some(4)))], [Some(said); 2]);
         }
         assert_eq!(Said::read("5\tshared\n"), Some(Said { owner: 5, list: None }));
         assert_eq!([Said::read(""), Said::read("x\talone")], [None; 2]);
+    }
+
+    #[test]
+    fn the_last_job_says_how_long_the_list_is() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(tasks_of(folder.path()), None);
+        for (job, text, expected) in [
+            (2, "2\tshared\t7\t0f\n", Some(7)),
+            (10, "2\tshared\t9\t0f\n", Some(9)),
+            (11, "11\talone\n", None),
+            (12, "12\talone\t5\n", Some(5)),
+        ] {
+            fs::write(joined_file(folder.path(), job), text).unwrap();
+            assert_eq!(tasks_of(folder.path()), expected);
+        }
     }
 
     #[test]
@@ -241,7 +278,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = joined(folder.path());
         let other = Shared { tasks: 512, digest: &|_| Ok(8) };
-        let why = join(folder.path(), 1, Some(&other), &mut |_| ()).err().unwrap();
+        let why = join(folder.path(), 1, Some(&other), None, &mut |_| ()).err().unwrap();
         let said =
             "job 1 runs on it with another list of commands (512 tasks; this one has 512); say the same list, or name another folder";
         assert!(why.exit_status() == 2 && why.to_string().ends_with(said), "{why}");
@@ -250,7 +287,7 @@ pub(crate) mod tests {
     }
 
     fn joined(folder: &Path) -> Joined {
-        join(folder, 1, Some(&shared(512)), &mut |_| ()).unwrap()
+        join(folder, 1, Some(&shared(512)), None, &mut |_| ()).unwrap()
     }
 
     #[test]
@@ -286,7 +323,7 @@ pub(crate) mod tests {
                 let threads = totals.map(|total| {
                     scope.spawn({
                         let folder = folder.path();
-                        move || join(folder, 1, total.map(shared).as_ref(), &mut |_| ())
+                        move || join(folder, 1, total.map(shared).as_ref(), total, &mut |_| ())
                     })
                 });
                 threads.map(|thread| thread.join().unwrap())
@@ -296,7 +333,7 @@ pub(crate) mod tests {
             assert!(why.exit_status() == 2 && why.to_string().contains("shared"), "{why}");
             // The one that was refused holds up nobody.
             all.iter().flatten().for_each(|joined| joined.presence.end());
-            assert!(join(folder.path(), 1, None, &mut |_| ()).is_ok());
+            assert!(join(folder.path(), 1, None, None, &mut |_| ()).is_ok());
         }
     }
 

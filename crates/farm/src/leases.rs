@@ -228,7 +228,7 @@ mod tests {
     use std::time::Duration;
 
     fn job(folder: &Path) -> Leases {
-        join(folder, 1, Some(&shared(512)), &mut |_| ()).unwrap().leases.unwrap()
+        join(folder, 1, Some(&shared(512)), None, &mut |_| ()).unwrap().leases.unwrap()
     }
 
     /// The leases of a job of which there is only its file, among those of another.

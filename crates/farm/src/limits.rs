@@ -119,6 +119,11 @@ impl SlotsGiven {
         }
     }
 
+    /// Number of tasks that a rank of a host with this number of ranks runs at a time if nothing else is said: one on each of its processors.
+    pub fn workers(&self, ranks: u32) -> Option<u32> {
+        (self.cpus > 0).then(|| self.part(self.cpus, 0, ranks).1.clamp(1, 65536))
+    }
+
     /// Sum of something over the ranks of a host.
     fn in_all(&self, all: u32, ranks: u32) -> u64 {
         u64::from(all) * if self.by_host { 1 } else { u64::from(ranks.max(1)) }
@@ -162,7 +167,52 @@ pub struct Capacity {
     is_given: bool,
 }
 
+/// Resources that several tasks take together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Demand {
+    cpus: u64,
+    gpus: u64,
+    mem: u64,
+}
+
+impl Demand {
+    /// Demand of one task. Each takes a processor.
+    pub fn of(needs: Needs) -> Demand {
+        Demand { cpus: needs.cpus.max(1).into(), gpus: needs.gpus.into(), mem: needs.mem }
+    }
+
+    #[must_use]
+    pub fn plus(self, other: Demand) -> Demand {
+        let sum = u64::saturating_add;
+        Demand { cpus: sum(self.cpus, other.cpus), gpus: sum(self.gpus, other.gpus), mem: sum(self.mem, other.mem) }
+    }
+
+    #[must_use]
+    pub fn minus(self, other: Demand) -> Demand {
+        let rest = u64::saturating_sub;
+        Demand { cpus: rest(self.cpus, other.cpus), gpus: rest(self.gpus, other.gpus), mem: rest(self.mem, other.mem) }
+    }
+}
+
 impl Capacity {
+    /// Number of tasks that can run at a time, where processors are counted.
+    pub fn most_at_a_time(&self) -> Option<u32> {
+        self.cpus
+    }
+
+    /// Returns true if a task with these needs can run beside others that take this together.
+    pub fn has_room(&self, taken: Demand, needs: Needs) -> bool {
+        let Demand { cpus, gpus, mem } = taken.plus(Demand::of(needs));
+        let fits = |there: Option<u64>, demand: u64| there.is_none_or(|there| demand <= there);
+        self.holds(needs) && fits(self.cpus.map(u64::from), cpus) && gpus <= self.gpus.into() && fits(self.mem, mem)
+    }
+
+    /// Part of the resources that is taken: of the kind of which there is least left.
+    pub fn part(&self, taken: Demand) -> f64 {
+        let part = |there: Option<u64>, taken: u64| there.filter(|_| taken > 0).map_or(0.0, |there| taken as f64 / there.max(1) as f64);
+        part(self.cpus.map(u64::from), taken.cpus).max(part(Some(self.gpus.into()), taken.gpus)).max(part(self.mem, taken.mem))
+    }
+
     /// Minimum of both, part by part.
     pub fn least(self, other: Capacity) -> Capacity {
         let cpus = self.cpus.into_iter().chain(other.cpus).min();
@@ -231,12 +281,13 @@ fn count(list: &str) -> Option<u32> {
     list.split(',').map(range).try_fold(0, |sum: u32, range| sum.checked_add(range?))
 }
 
-/// Says that ranks may not use as many processors as they run commands at a time, although their hosts have more. By rank; `first` is the first that
-/// runs commands.
-pub fn bound_remark(workers: u32, ranks: &[Processors], first: usize) -> Option<String> {
-    let is_bound = |rank: &&Processors| (rank.allowed.len() as u32) < rank.all.min(workers);
-    let bound: Vec<(usize, &Processors)> = ranks.iter().enumerate().skip(first).filter(|(_, rank)| is_bound(rank)).collect();
-    let (rank, Processors { allowed, all }) = bound.first()?;
+/// Says that ranks may not use as many processors as they run commands at a time, although their hosts have more. Both by rank; `first` is the first
+/// that runs commands.
+pub fn bound_remark(workers: &[u32], ranks: &[Processors], first: usize) -> Option<String> {
+    let is_bound = |(rank, workers): (&Processors, u32)| (rank.allowed.len() as u32) < rank.all.min(workers);
+    let all = ranks.iter().zip(workers.iter().copied()).enumerate().skip(first);
+    let bound: Vec<(usize, (&Processors, u32))> = all.filter(|(_, rank)| is_bound(*rank)).collect();
+    let (rank, (Processors { allowed, all }, workers)) = bound.first()?;
     let (number, others) = (allowed.len(), bound.len() - 1);
     let who = if others > 0 { format!("rank {rank} (and {others} more like it)") } else { format!("rank {rank}") };
     Some(format!(
@@ -297,6 +348,9 @@ mod tests {
         assert_eq!(objection(needs), None);
         assert_eq!(objection(Needs { gpus: 2, ..needs }).unwrap(), "it needs gpus=2, and a rank has 1 (--slots)");
         assert_eq!(objection(Needs { mem: 1 << 31, ..needs }).unwrap(), "it needs mem=2147483648, and a rank has 1073741824 (--slots)");
+        let workers = |slots: &str, ranks| SlotsGiven::parse(slots).unwrap().workers(ranks);
+        assert_eq!([workers("host:cpus=64", 4), workers("cpus=64", 4), workers("host:cpus=3", 2)], [Some(16), Some(64), Some(2)]);
+        assert_eq!([workers("host:cpus=1", 2), workers("gpus=1", 2), workers("cpus=99999", 1)], [Some(1), None, Some(65536)]);
         let uneven = SlotsGiven::parse("host:cpus=1").unwrap();
         assert!(uneven.capacity(0, 2).objection(Needs::default()).is_none() && uneven.capacity(1, 2).objection(Needs::default()).is_some());
         let none = Capacity::default().objection(Needs { gpus: 1, ..Needs::default() });
@@ -335,13 +389,19 @@ mod tests {
     #[test]
     fn ranks_that_are_bound_to_too_few_processors_are_told() {
         let rank = |allowed: u32, all| Processors { allowed: (0..allowed).collect(), all };
-        let said = bound_remark(4, &[rank(4, 8), rank(1, 2), rank(3, 8)], 0).unwrap();
+        let said = bound_remark(&[4; 3], &[rank(4, 8), rank(1, 2), rank(3, 8)], 0).unwrap();
         assert!(said.starts_with("rank 1 (and 1 more like it) runs 4 commands at a time on 1 of the 2 processors of its host"), "{said}");
         // More workers than the host has processors are the user's choice; rank 0 may run nothing.
         assert_eq!(
-            [bound_remark(4, &[rank(2, 2)], 0), bound_remark(1, &[rank(1, 8)], 0), bound_remark(4, &[rank(1, 8), rank(8, 8)], 1)],
+            [
+                bound_remark(&[4], &[rank(2, 2)], 0),
+                bound_remark(&[1], &[rank(1, 8)], 0),
+                bound_remark(&[4; 2], &[rank(1, 8), rank(8, 8)], 1)
+            ],
             [None, None, None]
         );
+        // Hosts with different numbers of ranks.
+        assert!(bound_remark(&[1, 2], &[rank(1, 4), rank(1, 4)], 0).unwrap().starts_with("rank 1 runs 2 commands at a time on 1 of the 4"));
         assert_eq!([count("0-3,8\n"), count("0"), count(""), count("3-1"), count("0-4294967295")], [Some(5), Some(1), None, None, None]);
         let here = Processors::here();
         assert!(!here.allowed.is_empty() && here.all as usize >= here.allowed.len());

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Demand;
 use crate::task::{Outcome, Task};
 
 /// Message from the lead to a hand.
@@ -27,8 +28,8 @@ pub enum ToHand {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLead {
     /// Tasks have ended, so that there is room for others; their records are being written. Number of tasks, number of failed ones,
-    /// seconds, and sum of squared seconds.
-    Freed { tasks: u64, failed: u64, time: f64, squares: f64 },
+    /// seconds, sum of squared seconds, and what they took of the rank's resources.
+    Freed { tasks: u64, failed: u64, time: f64, squares: f64, demand: Demand },
     /// Tasks whose records are on the disk.
     Ended(Vec<Outcome>),
     /// A piece of a long output; none behind its end.

@@ -56,7 +56,7 @@ pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn Fn
     let surveyed = survey(settings, ranks_of_host)?;
     let digest = |tasks| if Some(tasks) == surveyed.total { Ok(surveyed.digest) } else { digest(settings, tasks) };
     let shared = surveyed.total.filter(|_| surveyed.can_be_shared).map(|tasks| Shared { tasks, digest: &digest });
-    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), say)).transpose()?;
+    let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), surveyed.total, say)).transpose()?;
     let presence = joined.as_ref().map(|joined| joined.presence.clone());
     // A job that begins nothing is no longer there for others.
     with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))
@@ -93,7 +93,7 @@ pub(crate) fn open(settings: &Settings) -> Result<List> {
 struct Surveyed {
     /// Number of tasks.
     total: Option<u64>,
-    /// It can be read again, and its tasks can be run in any order but for `after=`.
+    /// It can be read again, as can the logs that say what is finished, and its tasks can be run in any order but for `after=`.
     can_be_shared: bool,
     /// Digest of all of its tasks.
     digest: u64,
@@ -102,7 +102,7 @@ struct Surveyed {
 /// Looks through a list that can be read twice, so that what is wrong in it is said before anything runs.
 fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
     let by_rule = Digest::of_rule(settings).map_or(0, Digest::value);
-    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: true, digest: by_rule });
+    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: logs_stay(settings), digest: by_rule });
     let file = match &settings.origin {
         Origin::Commands { file, .. } | Origin::Arguments { file, .. } => file,
         Origin::Empty(tasks) => return all(*tasks),
@@ -112,7 +112,7 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
     if settings.follow || !file.is_file() {
         return Ok(Surveyed::default());
     }
-    let (mut list, mut tasks, mut can_be_shared, mut digest) = (open(settings)?, 0, true, Digest::default());
+    let (mut list, mut tasks, mut can_be_shared, mut digest) = (open(settings)?, 0, logs_stay(settings), Digest::default());
     while let Some(entry) = list.entry()? {
         let Entry::Task(task) = entry else {
             can_be_shared = false;
@@ -126,6 +126,11 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
         }
     }
     Ok(Surveyed { total: Some(tasks), can_be_shared, digest: digest.value() })
+}
+
+/// Returns true if the logs can be read again. A job that shares its list reads them whenever it looks at what others have done, and a pipe is empty by then.
+fn logs_stay(settings: &Settings) -> bool {
+    settings.logs.iter().all(|path| path.is_file())
 }
 
 /// Digest of the first tasks of a list.
@@ -179,10 +184,11 @@ fn costs(settings: &Settings, past: &mut Past, option: &str) -> Result<HashMap<u
     if path.is_dir() {
         return past.learn(|other| other.read_folder(path)).map(|()| HashMap::new()).map_err(unreadable);
     }
-    let text = journal::whole(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(unreadable)?;
-    if text.starts_with("Seq\t") {
-        return past.learn(|other| other.read_file(path)).map(|()| HashMap::new()).map_err(unreadable);
+    let (has_records, source) = journal::source(path).map_err(unreadable)?;
+    if has_records {
+        return past.learn(|other| other.read_records(source)).map(|()| HashMap::new()).map_err(unreadable);
     }
+    let text = journal::whole(source).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)).map_err(unreadable)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let mut costs = HashMap::new();
     for (at, line) in lines {
@@ -298,6 +304,21 @@ mod tests {
         })
         .unwrap();
         assert_eq!(shown, 0);
+    }
+
+    /// A pipe that tells of finished commands can be read only once: such a job shares its list with no other.
+    #[test]
+    fn a_job_with_a_log_from_a_pipe_is_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("log");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (file, mut settings) = list("a\n");
+        settings.logs = vec![file.path().to_path_buf()];
+        assert!(survey(&settings, 1).unwrap().can_be_shared);
+        settings.logs.push(pipe);
+        assert!(!survey(&settings, 1).unwrap().can_be_shared);
+        settings.origin = Origin::Empty(3);
+        assert!(!survey(&settings, 1).unwrap().can_be_shared);
     }
 
     #[cfg(target_os = "linux")]

@@ -28,6 +28,15 @@ struct Bar {
     state: State,
 }
 
+/// The part that a rank had in a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Number of tasks that it ran at a time.
+    pub workers: u32,
+    /// Seconds for which the job had it: to the end, or until its host was given back.
+    pub seconds: f64,
+}
+
 /// One failure on the page.
 struct Failure {
     seq: u64,
@@ -94,20 +103,21 @@ impl Report {
     ///
     /// # Errors
     /// If the disk is full.
-    pub fn end(&mut self, counts: &Counts, seconds: f64, ranks: u32, workers: u32) -> io::Result<()> {
+    pub fn end(&mut self, counts: &Counts, seconds: f64, shares: &[Share]) -> io::Result<()> {
         self.table.flush()?;
         self.bars.sort_by(|a, b| b.runtime.total_cmp(&a.runtime));
         self.bars.truncate(BARS);
-        let capacity = f64::from(ranks) * f64::from(workers);
+        let (ranks, workers) = (shares.len() as u32, shares.iter().map(|share| u64::from(share.workers)).sum::<u64>());
+        let capacity = workers as f64;
         let mut page = String::from("<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>farm</title>\n");
         page += "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:2px 8px;text-align:left}";
         page += ".done{fill:#4a90d9}.failed{fill:#d0453e}.skipped{fill:#999}</style></head><body>\n<h1>A farm of commands</h1>\n";
         page += &format!("<p>{}</p>\n<ul>\n", escaped(&counts.summary(seconds, capacity)));
         page += &format!(
-            "<li>{ranks} ranks with {workers} workers each: {:.1} % of their time was used</li>\n",
-            used(counts.work, seconds * capacity)
+            "<li>{ranks} ranks with {workers} workers in all: {:.1} % of their time was used</li>\n",
+            used(counts.work, time_from(0.0, shares))
         );
-        if let Some(tail) = self.tail(capacity, seconds) {
+        if let Some(tail) = self.tail(shares) {
             page += &format!("<li>tail: {tail:.0} % of the workers' time lies after the 95th percentile of the tasks' ends</li>\n");
         }
         page += &format!("<li>granularity: {}</li>\n</ul>\n<h2>Ranks over time</h2>\n", granularity(counts, seconds, capacity));
@@ -127,12 +137,12 @@ impl Report {
         fs::write(self.folder.join("report.html"), page)
     }
 
-    /// Per cent of the workers' time after 95 % of the tasks have ended; `None` without tasks.
-    fn tail(&mut self, capacity: f64, seconds: f64) -> Option<f64> {
+    /// Per cent of the workers' time after 95 % of the tasks have ended; `None` without tasks. Hosts that were given back by then have none.
+    fn tail(&mut self, shares: &[Share]) -> Option<f64> {
         self.ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at = (self.ends.len() * 95).div_ceil(100).checked_sub(1)?;
         let since = f64::from(self.ends.get(at)?.0);
-        Some(used((seconds - since).max(0.0) * capacity, seconds * capacity))
+        Some(used(time_from(since, shares), time_from(0.0, shares)))
     }
 
     fn gantt(&self, seconds: f64, ranks: u32) -> String {
@@ -166,6 +176,11 @@ fn last_lines(end: &[u8]) -> String {
     let is_cut = end.len() as u64 >= LAST_BYTES && lines.len() <= LINES;
     let shown = lines[lines.len().saturating_sub(LINES)..].join("\n");
     if is_cut { format!("..{}", shown.trim_start_matches(char::REPLACEMENT_CHARACTER)) } else { shown }
+}
+
+/// Seconds of all workers from a time on.
+fn time_from(since: f64, shares: &[Share]) -> f64 {
+    shares.iter().map(|share| f64::from(share.workers) * (share.seconds - since).max(0.0)).sum()
 }
 
 fn used(part: f64, of: f64) -> f64 {
@@ -217,7 +232,8 @@ mod tests {
         let last = b"first\n<last>\n".to_vec();
         report.add(RankId::FIRST, &Outcome { exit: 3, last, start: 100.0, ..Outcome::without_run(21, State::Failed) }, b"y").unwrap();
         let counts = Counts { read: 21, done: 20, failed: 1, work: 29.0, longest: 10.0, ..Counts::default() };
-        report.end(&counts, 10.0, 2, 1).unwrap();
+        let share = |workers, seconds| Share { workers, seconds };
+        report.end(&counts, 10.0, &[share(1, 10.0); 2]).unwrap();
         let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
         for part in [
             "tail: 90 %",
@@ -229,5 +245,11 @@ mod tests {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert_eq!(fs::read_to_string(folder.path().join("table.csv")).unwrap().lines().count(), 22);
+        // A host was given back after 2 s, and rank 0 was spared.
+        report.end(&counts, 10.0, &[share(0, 10.0), share(4, 10.0), share(2, 2.0)]).unwrap();
+        let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+        for part in ["tail: 86 %", "3 ranks with 6 workers in all: 65.9 % of their time was used"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub enum How {
 }
 
 /// Resources that a task takes of its rank's slots.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Needs {
     pub cpus: u32,
     pub gpus: u32,

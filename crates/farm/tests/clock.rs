@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use equipoise::topology::RankId;
 use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::limits::{Demand, SlotsGiven};
 use equipoise_farm::list::sleep::{self, Sleep};
 use equipoise_farm::list::{Origin, formats::Format};
 use equipoise_farm::messages::{ToHand, ToLead};
@@ -12,7 +13,7 @@ use equipoise_farm::output::{self, Printer};
 use equipoise_farm::prepare::prepare;
 use equipoise_farm::scheduler::Scheduler;
 use equipoise_farm::settings::{Settings, Shown, Walltime};
-use equipoise_farm::task::{How, Outcome, State, Task};
+use equipoise_farm::task::{How, Needs, Outcome, State, Task};
 
 struct Nobody;
 
@@ -35,6 +36,10 @@ struct Course {
     left: u64,
     /// End of the job, in seconds since the beginning.
     over: f64,
+    /// Sequence numbers in the order in which tasks began.
+    began: Vec<u64>,
+    /// Largest number of tasks that a rank held at a time.
+    most_held: usize,
 }
 
 /// A rank that runs its tasks in order, as its helper does.
@@ -42,6 +47,12 @@ struct Course {
 struct Rank {
     queue: VecDeque<Task>,
     running: usize,
+    cpus: u32,
+}
+
+/// Number of processors that a task takes.
+fn cpus(task: &Task) -> u32 {
+    task.needs.cpus.max(1)
 }
 
 /// Nanoseconds, so that times can be sorted.
@@ -57,8 +68,8 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
     let mut lead = Lead::new(settings, prepared, hosts, Printer::new(output::standard(), false), Box::new(Nobody), began);
     let mut ranks: Vec<Rank> = speeds.iter().map(|_| Rank::default()).collect();
     let (mut course, mut now, mut deadline) = (Course { end: began, ..Course::default() }, began, f64::INFINITY);
-    // When, a number that keeps them apart, rank, Seq, seconds.
-    type End = Reverse<(u64, u64, usize, u64, u64)>;
+    // When, a number that keeps them apart, rank, Seq, seconds, processors.
+    type End = Reverse<(u64, u64, usize, u64, u64, u32)>;
     let mut ends: BinaryHeap<End> = BinaryHeap::new();
     let mut number = 0;
     lead.begin(1, now).unwrap();
@@ -81,14 +92,19 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
             }
         }
         for (to, rank) in ranks.iter_mut().enumerate() {
+            course.most_held = course.most_held.max(rank.running + rank.queue.len());
+            let all = settings.slots.as_ref().map_or(u32::MAX, |slots| slots.cpus);
             while rank.running < settings.workers as usize
-                && let Some(task) = rank.queue.pop_front()
+                && let Some(at) = rank.queue.iter().position(|task| rank.cpus + cpus(task) <= all)
+                && let Some(task) = rank.queue.remove(at)
             {
                 assert!(now + task.least_time() <= deadline + 1e-6, "task {} cannot end in time", task.seq);
                 let seconds = length(&task) / speeds[to];
                 number += 1;
                 rank.running += 1;
-                ends.push(Reverse((ticks(now + seconds), number, to, task.seq, ticks(seconds))));
+                rank.cpus += cpus(&task);
+                course.began.push(task.seq);
+                ends.push(Reverse((ticks(now + seconds), number, to, task.seq, ticks(seconds), cpus(&task))));
             }
         }
         if !says.is_empty() {
@@ -96,13 +112,15 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
             continue;
         }
         match ends.pop() {
-            Some(Reverse((at, _, rank, seq, seconds))) => {
+            Some(Reverse((at, _, rank, seq, seconds, cpus))) => {
                 now = at as f64 / 1e9;
                 let runtime = seconds as f64 / 1e9;
                 ranks[rank].running -= 1;
+                ranks[rank].cpus -= cpus;
+                let demand = Demand::of(Needs { cpus, ..Needs::default() });
                 (course.end, course.used, course.ended) = (now, course.used + runtime, course.ended + 1);
                 let outcome = Outcome { attempt: 1, runtime, ..Outcome::without_run(seq, State::Done) };
-                let freed = ToLead::Freed { tasks: 1, failed: 0, time: runtime, squares: runtime * runtime };
+                let freed = ToLead::Freed { tasks: 1, failed: 0, time: runtime, squares: runtime * runtime, demand };
                 lead.receive(RankId::new(rank as u32), freed, now).unwrap();
                 lead.receive(RankId::new(rank as u32), ToLead::Ended(vec![outcome]), now).unwrap();
             }
@@ -216,6 +234,57 @@ fn what_can_all_end_in_time_does() {
     settings.walltime = Some(Walltime { end: 1000.0 + whole, length: whole });
     let course = play(&settings, &[1.0; 4], |task| task.cost.unwrap());
     assert_eq!((course.ended, course.left, course.killed), (100, 0, 0));
+}
+
+/// A job on ranks with eight processors, with a worker for each.
+fn with_slots(lines: &str, ranks: usize, change: impl FnOnce(&mut Settings), length: impl Fn(&Task) -> f64) -> Course {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines).unwrap();
+    let mut settings = Settings::new(Origin::Commands { file: file.path().to_path_buf(), format: Format::Plain });
+    (settings.output, settings.workers, settings.slots) = (Shown::Nothing, 8, Some(SlotsGiven::parse("cpus=8").unwrap()));
+    change(&mut settings);
+    play(&settings, &vec![1.0; ranks], length)
+}
+
+/// Tasks that take a whole rank, or half of it: each rank gets as many as it can run.
+#[test]
+fn tasks_that_take_much_of_a_rank_run_on_all_ranks() {
+    let sash = Scheduler::Sash { alike: false, most: 1000 };
+    let rule = Scheduler::parse("selfsched:rule=ss").unwrap();
+    for scheduler in [Scheduler::Adaptive, Scheduler::Dss, sash, rule] {
+        for (cpus, tasks, at_a_time) in [(8, 16, 1), (4, 32, 2), (5, 16, 1)] {
+            for cost in ["", " cost=10"] {
+                let lines = format!("task #EQ cpus={cpus}{cost}\n").repeat(tasks);
+                let course = with_slots(&lines, 8, |settings| settings.scheduler = scheduler, |_| 10.0);
+                let said = format!("cpus={cpus}{cost}, {scheduler:?}: {course:?}");
+                assert!(course.ended == tasks && (course.end - 20.0).abs() < 1e-6, "{said}");
+                // Where a rank is about to end what it has, a search deals ahead.
+                let ahead = if scheduler == sash { 2 } else { 1 };
+                assert!(course.most_held <= ahead * at_a_time, "{said}");
+            }
+        }
+    }
+}
+
+/// A limit that cuts, for tasks that take a whole rank each: what is dealt begins at once, and none is killed.
+#[test]
+fn a_limit_that_cuts_is_used_by_tasks_that_take_much_of_a_rank() {
+    let lines = (1..=60).map(|seq| format!("task #EQ cpus=8 cost={}\n", [6, 5, 5][seq % 3])).collect::<String>();
+    let limit = Walltime { end: 1020.21, length: 20.21 };
+    let course = with_slots(&lines, 2, |settings| settings.walltime = Some(limit), |task| task.cost.unwrap());
+    assert_eq!((course.killed, course.used, course.left as usize), (0, 40.0, 60 - course.ended), "{course:?}");
+}
+
+/// One that needs a whole rank is overtaken for a while by others that fit, and no longer.
+#[test]
+fn a_task_that_needs_much_begins_before_long() {
+    let small = |tasks: usize| "small\n".repeat(tasks);
+    let lines = format!("{}large #EQ cpus=8\n{}", small(16), small(2000));
+    let course = with_slots(&lines, 2, |_| {}, |task| 1.0 + (task.seq % 7) as f64 / 10.0);
+    assert_eq!(course.ended, 2017);
+    let at = course.began.iter().position(|seq| *seq == 17).unwrap();
+    assert!((17..=17 + 256).contains(&at), "it is number {at}");
+    assert!(course.end < 1.5 * 2017.0 / 16.0, "{} s", course.end);
 }
 
 #[test]

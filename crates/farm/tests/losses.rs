@@ -7,7 +7,7 @@ use std::rc::Rc;
 use equipoise::topology::RankId;
 use equipoise_farm::journal::{self, record};
 use equipoise_farm::lead::{Audience, Lead};
-use equipoise_farm::limits::SlotsGiven;
+use equipoise_farm::limits::{Demand, SlotsGiven};
 use equipoise_farm::list::{Origin, formats::Format};
 use equipoise_farm::messages::{ToHand, ToLead};
 use equipoise_farm::output::{self, Printer};
@@ -20,7 +20,9 @@ use tempfile::TempDir;
 struct Ear(Rc<RefCell<Vec<String>>>);
 
 impl Audience for Ear {
-    fn event(&mut self, _: &serde_json::Value) {}
+    fn event(&mut self, event: &serde_json::Value) {
+        self.0.borrow_mut().push(event.to_string());
+    }
     fn remark(&mut self, text: &str) {
         self.0.borrow_mut().push(text.into());
     }
@@ -78,7 +80,7 @@ impl Job {
     /// A rank ends all it holds, until nothing more comes.
     fn work(&mut self, rank: RankId, now: f64) {
         while let Some(task) = self.held[rank.index()].pop() {
-            let freed = ToLead::Freed { tasks: 1, failed: 0, time: 1.0, squares: 1.0 };
+            let freed = ToLead::Freed { tasks: 1, failed: 0, time: 1.0, squares: 1.0, demand: Demand::of(task.needs) };
             self.lead.receive(rank, freed, now).unwrap();
             self.lead
                 .receive(rank, ToLead::Ended(vec![Outcome { attempt: 1, ..Outcome::without_run(task.seq, State::Done) }]), now)
@@ -186,7 +188,9 @@ fn what_only_a_lost_rank_had_room_for_is_left() {
     assert_eq!(job.ended, [true; 3]);
     [0, 1].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 12.0).unwrap());
     assert_eq!((job.lead.end(12.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (4, 2, 2));
-    assert!(job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost")));
+    assert!(
+        job.said.borrow().iter().any(|said| said.starts_with("task 1 and perhaps others are left: no rank that is not lost or given back"))
+    );
 }
 
 /// A host is given back while others work: if that fails, they go on, and only the status says it.
@@ -207,6 +211,119 @@ fn a_failed_release_ends_no_task() {
     RankId::all(3).for_each(|rank| job.lead.receive(rank, ToLead::Gone, 4.0).unwrap());
     assert_eq!((job.lead.end(4.0).unwrap(), job.lead.counts.done, job.lead.counts.left), (1, 2, 0));
     assert!(job.said.borrow().iter().any(|said| said == "a command of --release on host a ended with status 3"));
+}
+
+/// A job with `--release` on two hosts, of which rank 2 is the second.
+fn released(lines: &str, change: impl FnOnce(&mut Settings)) -> Job {
+    Job::new(lines, |settings| {
+        settings.release = Some("give-back".into());
+        change(settings);
+    })
+}
+
+impl Job {
+    /// A rank is lost, and its tasks are looked at again.
+    fn lose_for_good(&mut self, rank: RankId) {
+        self.lead.lost(rank, 2.0).unwrap();
+        self.held[rank.index()].clear();
+        self.take();
+    }
+
+    /// All the other ranks have ended. Returns the exit status, the tasks that are done, and those that are left.
+    fn over(&mut self, ranks: &[u32]) -> (i32, u64, u64) {
+        assert_eq!(self.ended, [true; 3], "it does not end");
+        ranks.iter().for_each(|rank| self.lead.receive(RankId::new(*rank), ToLead::Gone, 9.0).unwrap());
+        assert!(self.lead.is_over());
+        (self.lead.end(9.0).unwrap(), self.lead.counts.done, self.lead.counts.left)
+    }
+
+    /// A command of `--release` on rank 0 has ended.
+    fn given_back(&mut self) {
+        self.lead.receive(RankId::FIRST, ToLead::OnHost(Outcome::without_run(0, State::Done)), 3.0).unwrap();
+        self.take();
+    }
+}
+
+#[test]
+fn what_comes_back_when_all_others_are_given_back_is_left() {
+    let mut job = released("a\nb\nc\n", |_| {});
+    assert_eq!(job.held.each_ref().map(Vec::len), [1; 3]);
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 1.0));
+    job.given_back();
+    job.lose_for_good(RankId::new(2));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    assert_eq!(job.over(&[0, 1]), (4, 2, 1));
+    assert!(job.said.borrow().iter().any(|said| said.ends_with("no rank that is not lost or given back has what they need")));
+}
+
+#[test]
+fn no_host_is_given_back_while_tasks_of_a_lost_rank_come_back() {
+    let mut job = released("a\nb\nc\n", |_| {});
+    job.lose_for_good(RankId::new(2));
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 2.5));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    [0, 1].map(RankId::new).into_iter().for_each(|rank| job.work(rank, 4.0));
+    job.given_back();
+    assert_eq!(job.over(&[0, 1]), (0, 3, 0));
+}
+
+#[test]
+fn a_spared_rank_works_when_the_others_are_lost_or_given_back() {
+    let mut job = released("a\nb\n", |settings| settings.dedicated = true);
+    assert_eq!(job.held.each_ref().map(Vec::len), [0, 1, 1]);
+    job.work(RankId::new(2), 1.0);
+    job.given_back();
+    job.lose_for_good(RankId::new(1));
+    job.lead.tick(3.5).unwrap();
+    job.take();
+    job.work(RankId::FIRST, 4.0);
+    job.given_back();
+    assert_eq!(job.over(&[0, 2]), (0, 2, 0));
+}
+
+/// A rank that does short tasks has many of them, of which it runs one at a time.
+#[test]
+fn what_waits_on_a_rank_does_not_run() {
+    // Without a journal nobody else could run what is taken ahead.
+    let mut job = Job::new(&"short\n".repeat(2000), |settings| (settings.output, settings.journal) = (Shown::Events, None));
+    for rank in [0, 1, 2] {
+        let task = job.held[rank].pop().unwrap();
+        let (rank, demand) = (RankId::new(rank as u32), Demand::of(task.needs));
+        job.lead.receive(rank, ToLead::Freed { tasks: 1, failed: 0, time: 0.001, squares: 1e-6, demand }, 1.0).unwrap();
+        job.lead.receive(rank, ToLead::Ended(vec![Outcome { attempt: 1, ..Outcome::without_run(task.seq, State::Done) }]), 1.0).unwrap();
+        job.take();
+    }
+    assert!(job.held.iter().all(|held| held.len() > 50));
+    job.said.borrow_mut().clear();
+    job.lead.tick(6.0).unwrap();
+    let said = job.said.borrow();
+    assert!(said[0].contains("\"event\":\"progress\"") && said[0].contains("\"running\":3,"), "{said:?}");
+    assert!(said[1].starts_with("3 done, 0 failed of 2000, 3 running, "), "{said:?}");
+}
+
+/// A list that loses lines while it runs: what is not there any more is in no record, and the job says so. One that grows is run to its end.
+#[test]
+fn a_list_that_changes_while_it_runs_is_told() {
+    for (tasks, status) in [(9000, None), (20_000, Some(0))] {
+        let line = "one of many lines\n";
+        let mut job = Job::new(&line.repeat(10_000), |_| {});
+        // Only the first of them were read by then.
+        fs::write(job.folder.path().join("list"), line.repeat(tasks)).unwrap();
+        while job.held.iter().any(|held| !held.is_empty()) {
+            RankId::all(3).for_each(|rank| job.work(rank, 1.0));
+        }
+        assert_eq!(job.ended, [true; 3]);
+        RankId::all(3).for_each(|rank| job.lead.receive(rank, ToLead::Gone, 2.0).unwrap());
+        let ended = job.lead.end(2.0);
+        assert_eq!(ended.as_ref().ok().copied(), status);
+        let Err(why) = ended else { continue };
+        assert!(
+            why.exit_status() == 1 && why.to_string().starts_with("the list had 10000 tasks when the job began, and 9000 could be read"),
+            "{why}"
+        );
+    }
 }
 
 /// One long task runs while many short ones have ended: the rate says nothing of what is left, the estimate does.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use equipoise::topology::RankId;
 use equipoise_farm::journal::{self, record};
 use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::limits::Demand;
 use equipoise_farm::list::{Origin, formats::Format};
 use equipoise_farm::messages::{ToHand, ToLead};
 use equipoise_farm::output::{self, Printer};
@@ -109,7 +110,8 @@ impl Job {
         let task = self.held.remove(0);
         self.ran.push(task.seq);
         let ended = ToLead::Ended(vec![self.record(&task, state)]);
-        let freed = ToLead::Freed { tasks: 1, failed: u64::from(state == State::Failed), time: 1.0, squares: 1.0 };
+        let freed =
+            ToLead::Freed { tasks: 1, failed: u64::from(state == State::Failed), time: 1.0, squares: 1.0, demand: Demand::of(task.needs) };
         [freed, ended].into_iter().for_each(|said| self.lead.receive(RankId::FIRST, said, self.now).unwrap());
         self.take();
         true

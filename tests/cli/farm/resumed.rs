@@ -29,6 +29,20 @@ fn jobs_are_resumed() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2 (task 2) is not the command that the journal has"));
 }
 
+/// The first ones of many edited lines are told one by one, and then how many there are.
+#[test]
+fn all_edited_lines_are_counted() {
+    let place = Place::new();
+    place.list("true\n".repeat(25).as_bytes()).expect(0, &["jobs", "--journal", "j"]);
+    let output = place.list("echo\n".repeat(25).as_bytes()).farm(&["jobs", "--journal", "j", "--resume"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.matches(" is not the command that the journal has").count() == 20, "{errors}");
+    assert!(
+        errors.matches("(further edited lines are only counted)").count() == 1 && errors.contains("; 25 were edited since their records"),
+        "{errors}"
+    );
+}
+
 /// A list that has become shorter is told: its missing tasks are neither run nor counted.
 #[test]
 fn a_list_that_has_become_shorter_is_told() {
@@ -60,6 +74,46 @@ fn other_logs_are_gone_on_with_and_written() {
     fs::write(place.path("theirs"), format!("{header}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\techo a\n")).unwrap();
     assert_eq!(place.expect(1, &["jobs", "--resume-from", "theirs"]), "b c\n");
     assert_eq!(place.expect(1, &["jobs", "--joblog", "log", "--resume"]), "", "its status counts earlier failures");
+}
+
+/// Logs and costs may come from a pipe, as of a decompressor, or from one with a name; neither can be read twice.
+#[test]
+fn logs_and_costs_come_from_pipes() {
+    let place = Place::new();
+    let header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
+    let parallels = format!("{header}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\techo a\n");
+    let greasys = "[2024-01-01 00:00:00] INFO: Task 1 located in line 1 completed successfully on node n. Elapsed: 00:00:01\n";
+    place.list(b"echo a\necho b\n").expect(0, &["jobs", "--journal", "j"]);
+    let ours: Vec<String> = fs::read_to_string(place.path("j/rank-0.log")).unwrap().lines().map(String::from).collect();
+    let ours = ours.iter().filter(|line| !line.contains("echo b")).map(|line| format!("{line}\n")).collect();
+    assert!(Command::new("mkfifo").arg(place.path("named")).status().unwrap().success());
+    for log in [parallels, greasys.to_string(), ours] {
+        for option in ["--resume-from", "--costs"] {
+            // Costs of another program's log are refused, but that is no matter of pipes.
+            if option == "--costs" && log == greasys {
+                continue;
+            }
+            let left = if option == "--costs" { "a\nb\n" } else { "b\n" };
+            for name in ["/dev/stdin", "named"] {
+                let mut farm = place.command(&["jobs", "--keep-order", "--workers", "1", option, name]);
+                let mut farm = farm.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+                let mut input = farm.stdin.take().unwrap();
+                if name == "named" {
+                    // Opened for reading, too, so that this does not wait for the farm, and closed when it has had the time to read it.
+                    let mut pipe = fs::OpenOptions::new().read(true).write(true).open(place.path("named")).unwrap();
+                    pipe.write_all(log.as_bytes()).unwrap();
+                    std::thread::sleep(Duration::from_secs(1));
+                } else {
+                    input.write_all(log.as_bytes()).unwrap();
+                }
+                drop(input);
+                until("it ends", || farm.try_wait().unwrap().is_some());
+                let output = farm.wait_with_output().unwrap();
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && output.stdout == left.as_bytes(), "{option} {name} {log}: {output:?} {errors}");
+            }
+        }
+    }
 }
 
 /// A list that GNU parallel was interrupted with: its log (of version 20221122) numbers blank lines and comments, and quotes in its own way.

@@ -203,9 +203,9 @@ fn hosts_have_commands_of_their_own() {
     assert!(
         lines[0] == "setup"
             && lines[1..4] == ["task"; 3]
-            && lines[4].starts_with("released ")
-            && lines[4].ends_with("active .")
-            && lines[5] == "teardown",
+            && lines[4] == "teardown"
+            && lines[5].starts_with("released ")
+            && lines[5].ends_with("active ."),
         "{hooks}"
     );
 }
@@ -241,7 +241,16 @@ fn a_list_that_grows_is_followed() {
 fn status_reads_the_journal_alone() {
     let place = Place::new();
     place.expect(0, &["--array", "1-3", "--journal", "j", "--", "true"]);
-    assert!(place.expect(0, &["status", "j"]).contains("3 done, 0 failed, 0 skipped; "));
+    let said = place.expect(0, &["status", "j"]);
+    assert!(said.contains("3 done, 0 failed, 0 skipped; ") && said.ends_with("; all 3 tasks of the list have ended\n"), "{said}");
+    // A job that was told to end.
+    place.list(b"true\nsleep 1234.25\ntrue\ntrue\n");
+    let mut farm = place.command(&["jobs", "--workers", "1", "--grace", "0", "--journal", "k"]).stderr(Stdio::null()).spawn().unwrap();
+    until("a record", || place.path("k").exists() && place.records("k").len() == 1);
+    kill("-TERM", farm.id());
+    assert_eq!(farm.wait().unwrap().code(), Some(4));
+    let said = place.expect(0, &["status", "k"]);
+    assert!(said.contains("1 done, 0 failed, 0 skipped; ") && said.contains("; 3 of 4 tasks left"), "{said}");
     place.expect(2, &["status", "nowhere"]);
 }
 
@@ -265,6 +274,23 @@ fn wrong_usage_is_said_once() {
             "equipoise: --timeout -1: it must be a number of seconds, 0 or more, such as 0.5, 500ms or 1:30:00\n",
         ),
         (&["jobs", "--scheduler", "lpt2"], &unknown),
+        (
+            &["-", "--follow"],
+            "equipoise: --follow: standard input and pipes are read until their writers close them in any case; it waits for further lines of a file\n",
+        ),
+        (
+            &["/dev/null", "--follow"],
+            "equipoise: --follow: standard input and pipes are read until their writers close them in any case; it waits for further lines of a file\n",
+        ),
+        (
+            &["--array", "1-3", "--follow", "--", "x"],
+            "equipoise: --follow: the numbers of --array are all known; it waits for further lines of a file\n",
+        ),
+        (&["--empty", "3", "--follow"], "equipoise: --follow: the tasks of --empty are all known; it waits for further lines of a file\n"),
+        (
+            &["--sleep", "fixed:time=1ms,tasks=3", "--follow"],
+            "equipoise: --follow: the tasks of --sleep are all known; it waits for further lines of a file\n",
+        ),
         (&["jobs", "--journal", "/proc/no"], "equipoise: jobs, line 1: a quote is not closed\n"),
         (
             &["--array", "3-1", "--", "x"],

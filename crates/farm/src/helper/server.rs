@@ -37,8 +37,8 @@ const ENOUGH: usize = 256 << 10;
 const LAST_GRACE: Duration = Duration::from_secs(5);
 /// Nothing lasts longer: some thirty years.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
-/// A task that does not fit is overtaken this often at most.
-const PATIENCE: u32 = 256;
+/// A task that does not fit is overtaken this often at most, here; rank 0 has let others overtake it before.
+const PATIENCE: u32 = 128;
 
 /// Serves the rank at the other end of standard input, until that is closed.
 ///

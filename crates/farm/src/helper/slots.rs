@@ -12,8 +12,8 @@ pub struct Free {
     cpu_set: Vec<u32>,
     gpus: Vec<String>,
     mem: Option<u64>,
-    /// Number of processors in all, and whether it was given as a limit. If it was not, a task's need is cut to it.
-    all: (u32, bool),
+    /// Processors are among the slots. Otherwise a task's need of them does not count.
+    counts_cpus: bool,
 }
 
 /// Resources that a task has taken.
@@ -28,19 +28,16 @@ pub struct Taken {
 }
 
 impl Free {
-    /// All is free. Without processors among the slots each worker counts as one.
+    /// All is free. Without processors among the slots each worker is as good as one.
     pub fn new(workers: u32, slots: &Slots) -> Free {
         let Slots { cpus, cpu_set, gpus, mem } = slots.clone();
-        let is_limited = cpus > 0;
-        let cpus = if is_limited { cpus } else { workers };
-        Free { workers, cpus, cpu_set, gpus, mem, all: (cpus, is_limited) }
+        let counts_cpus = cpus > 0;
+        Free { workers, cpus: if counts_cpus { cpus } else { workers }, cpu_set, gpus, mem, counts_cpus }
     }
 
     /// Takes the resources that a task needs, if all of them are free.
     pub fn take(&mut self, needs: Needs) -> Option<Taken> {
-        let cpus = needs.cpus.max(1);
-        // If the number of processors was not given, no task can want too many.
-        let cpus = if self.all.1 { cpus } else { cpus.min(self.all.0) };
+        let cpus = if self.counts_cpus { needs.cpus.max(1) } else { 1 };
         let gpus = needs.gpus as usize;
         let mem = self.mem.map_or(0, |_| needs.mem);
         let fits = self.workers > 0 && cpus <= self.cpus && gpus <= self.gpus.len() && mem <= self.mem.unwrap_or(0);
@@ -94,9 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn without_slots_processors_are_workers() {
+    fn without_slots_a_task_takes_a_worker_whatever_it_needs() {
         let mut free = Free::new(2, &Slots::default());
-        assert!(free.take(Needs { cpus: 9, ..Needs::default() }).is_some() && free.take(Needs::default()).is_none());
+        let nine = Needs { cpus: 9, ..Needs::default() };
+        assert!(free.take(nine).is_some() && free.take(nine).is_some() && free.take(Needs::default()).is_none());
     }
 
     proptest! {

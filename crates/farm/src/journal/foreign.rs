@@ -14,10 +14,11 @@ use super::record;
 /// # Errors
 /// If it cannot be read, or is of none of the known forms.
 pub fn read(past: &mut Past, path: &Path) -> io::Result<()> {
-    let text = super::whole(path)?;
-    if text.starts_with(b"Seq\t") {
-        return past.read_file(path);
+    let (has_records, source) = super::source(path)?;
+    if has_records {
+        return past.read_records(source);
     }
+    let text = super::whole(source)?;
     let mut is_known = text.is_empty();
     // A last line without its end was cut.
     for line in text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {

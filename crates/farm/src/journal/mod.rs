@@ -12,7 +12,7 @@ mod times;
 pub mod write;
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -57,14 +57,25 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// All that a log or a list of costs has.
+/// A log or a list of costs from its beginning, and whether it has records, ours or GNU parallel's. It is opened once: a pipe has no second reading.
 ///
 /// # Errors
-/// As [`open`], and if it is longer than 1 GiB.
-pub fn whole(path: &Path) -> io::Result<Vec<u8>> {
+/// As [`open`], or if it cannot be read.
+pub fn source(path: &Path) -> io::Result<(bool, BufReader<impl Read + use<>>)> {
+    const RECORDS: &[u8] = b"Seq\t";
+    let (file, mut beginning) = (open(path)?, Vec::new());
+    (&file).take(RECORDS.len() as u64).read_to_end(&mut beginning)?;
+    Ok((beginning == RECORDS, BufReader::with_capacity(1 << 16, Cursor::new(beginning).chain(file))))
+}
+
+/// All that another program's log or a list of costs has.
+///
+/// # Errors
+/// If it cannot be read, or is longer than 1 GiB.
+pub fn whole(source: impl Read) -> io::Result<Vec<u8>> {
     const MOST_BYTES: u64 = 1 << 30;
     let mut bytes = Vec::new();
-    open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         ..=MOST_BYTES => Ok(bytes),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is longer than 1 GiB")),

@@ -1,7 +1,7 @@
 //! Results of earlier jobs on the list, from their records.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use super::by_seq::BySeq;
@@ -78,7 +78,15 @@ impl Past {
     /// # Errors
     /// If it cannot be read.
     pub fn read_file(&mut self, path: &Path) -> io::Result<()> {
-        self.torn += records(path, |record| self.add(&record))?;
+        self.read_records(super::source(path)?.1)
+    }
+
+    /// The same, where it was opened already.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_records(&mut self, source: impl BufRead) -> io::Result<()> {
+        self.torn += records_of(source, |record| self.add(&record))?;
         Ok(())
     }
 
@@ -182,12 +190,15 @@ impl Past {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
-    let mut reader = BufReader::with_capacity(1 << 16, super::open(path)?);
+pub fn records(path: &Path, each: impl FnMut(Record)) -> io::Result<u64> {
+    records_of(super::source(path)?.1, each)
+}
+
+fn records_of(mut source: impl BufRead, mut each: impl FnMut(Record)) -> io::Result<u64> {
     let (mut line, mut is_first, mut torn, mut is_parallels) = (Vec::new(), true, 0, false);
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        if source.read_until(b'\n', &mut line)? == 0 {
             return Ok(torn);
         }
         is_parallels |= is_first && line.trim_ascii_end() == record::PARALLEL.as_bytes();

@@ -101,6 +101,9 @@ impl Counts {
         if self.earlier > 0 {
             text += &format!("; {} were finished by earlier jobs", self.earlier);
         }
+        if self.edited > 0 {
+            text += &format!("; {} were edited since their records", self.edited);
+        }
         if self.longest > 0.3 * seconds && self.longest * capacity > 1.5 * self.work && seconds > 1.0 {
             let part = 100.0 * self.longest / seconds;
             text += &format!("; the longest task is {part:.0} % of the run: more ranks won't help");
@@ -217,5 +220,7 @@ mod tests {
             "{said}"
         );
         assert_eq!(counts.bound(4.0), 8.0);
+        let edited = Counts { read: 3, done: 3, earlier: 1, edited: 2, ..Counts::default() };
+        assert!(edited.summary(1.0, 4.0).ends_with("; 1 were finished by earlier jobs; 2 were edited since their records"));
     }
 }

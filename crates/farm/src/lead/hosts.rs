@@ -11,7 +11,7 @@ enum Stage {
     /// This number of commands of its start is to be waited for.
     Starting(u32),
     Working,
-    /// This number of commands of its end.
+    /// This number of commands of its end. It gets no more tasks.
     Ending(u32),
     Over,
 }
@@ -20,8 +20,15 @@ struct Host {
     name: String,
     ranks: Vec<RankId>,
     stage: Stage,
-    /// Whether `--release` was called for it, because no work is left.
-    released: bool,
+    /// Time at which `--release` was called for it, because no work is left.
+    released: Option<f64>,
+}
+
+impl Host {
+    /// Returns true if nothing runs there any more, and it is still ours. One that is lost with all of its ranks cannot be given back.
+    fn is_to_be_released(&self) -> bool {
+        self.stage == Stage::Over && self.released.is_none() && !self.ranks.is_empty()
+    }
 }
 
 /// All hosts of a job.
@@ -43,7 +50,7 @@ impl Hosts {
         let (mut hosts, mut of_rank): (Vec<Host>, Vec<usize>) = (Vec::new(), Vec::new());
         for (rank, name) in (0..).map(RankId::new).zip(host_of_rank) {
             let at = hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
-                hosts.push(Host { name, ranks: Vec::new(), stage: Stage::Working, released: false });
+                hosts.push(Host { name, ranks: Vec::new(), stage: Stage::Working, released: None });
                 hosts.len() - 1
             });
             hosts[at].ranks.push(rank);
@@ -82,8 +89,17 @@ impl Hosts {
 
     /// Returns true if a rank's host has started.
     pub fn is_ready(&self, rank: usize) -> bool {
-        let host = &self.hosts[self.of_rank[rank]];
-        host.stage == Stage::Working && !host.released
+        self.hosts[self.of_rank[rank]].stage == Stage::Working
+    }
+
+    /// Returns true if a rank's host gets tasks, now or when it has started; false if it has ended, or was given back.
+    pub fn takes_tasks(&self, rank: usize) -> bool {
+        matches!(self.hosts[self.of_rank[rank]].stage, Stage::Working | Stage::Starting(_))
+    }
+
+    /// Time at which a rank's host was given back, if it was.
+    pub fn released(&self, rank: usize) -> Option<f64> {
+        self.hosts[self.of_rank[rank]].released
     }
 
     /// Records that a command on a rank has ended; returns a sentence if it should be reported.
@@ -138,23 +154,23 @@ impl Hosts {
         self.start_failed
     }
 
-    /// Calls `--release` for each host whose ranks have no tasks and get no more.
-    pub fn release(&mut self, busy: &[bool]) -> Vec<(RankId, ToHand)> {
+    /// Gives back each host whose ranks have no tasks and get no more: its commands for the end run first, while it is still there, then `--release` is
+    /// called for it.
+    pub fn release(&mut self, busy: &[bool], now: f64) -> Vec<(RankId, ToHand)> {
         let Some(command) = self.release.clone() else { return Vec::new() };
+        let mut sends = self.close(|host| !host.ranks.iter().any(|rank| busy[rank.index()]));
         // Rank 0 runs one kind of command at a time, so that it is known which of them has ended.
-        if self.hosts[self.of_rank[0]].stage != Stage::Working {
-            return Vec::new();
+        if matches!(self.hosts[self.of_rank[0]].stage, Stage::Starting(_) | Stage::Ending(_)) {
+            return sends;
         }
-        let mut sends = Vec::new();
         for at in 0..self.hosts.len() {
-            let host = &mut self.hosts[at];
-            if host.released || host.stage != Stage::Working || host.ranks.iter().any(|rank| busy[rank.index()]) {
+            if !self.hosts[at].is_to_be_released() {
                 continue;
             }
-            host.released = true;
-            let name = host.name.clone();
+            self.hosts[at].released = Some(now);
+            let name = self.hosts[at].name.clone();
             let names = |released: bool| {
-                let those = self.hosts.iter().filter(|host| host.released == released);
+                let those = self.hosts.iter().filter(|host| host.released.is_some() == released);
                 those.map(|host| host.name.clone()).collect::<Vec<_>>().join(",")
             };
             let variables = [("FARM_HOST", name), ("FARM_ACTIVE", names(false)), ("FARM_RELEASED", names(true))];
@@ -165,13 +181,21 @@ impl Hosts {
         sends
     }
 
-    /// Commands for the end, for the first rank of each host that has not ended yet.
+    /// Ends all hosts that have not ended yet.
     pub fn end(&mut self) -> Vec<(RankId, ToHand)> {
+        self.close(|_| true)
+    }
+
+    /// Ends hosts: they get no more tasks, and their commands for the end run on the first rank of each.
+    fn close(&mut self, is_to_end: impl Fn(&Host) -> bool) -> Vec<(RankId, ToHand)> {
         let mut sends = Vec::new();
-        if self.releasing > 0 {
-            return sends;
-        }
-        for host in self.hosts.iter_mut().filter(|host| host.stage == Stage::Working) {
+        let first = self.of_rank[0];
+        for (at, host) in self.hosts.iter_mut().enumerate() {
+            // As in `release`: on rank 0 the commands of releases end first.
+            let waits = at == first && self.releasing > 0 && !self.teardown.is_empty();
+            if host.stage != Stage::Working || waits || !is_to_end(host) {
+                continue;
+            }
             host.stage = match self.teardown.len() {
                 0 => Stage::Over,
                 number => Stage::Ending(number as u32),
@@ -184,7 +208,8 @@ impl Hosts {
 
     /// Returns true if all hosts have ended.
     pub fn is_done(&self) -> bool {
-        self.releasing == 0 && self.hosts.iter().all(|host| host.stage == Stage::Over)
+        let is_done = |host: &Host| host.stage == Stage::Over && (self.release.is_none() || !host.is_to_be_released());
+        self.releasing == 0 && self.hosts.iter().all(is_done)
     }
 
     /// The name of a rank's host.
@@ -233,13 +258,13 @@ mod tests {
         let mut hosts = hosts(all);
         assert_eq!(ranks(&hosts.begin()), [0, 2]);
         assert_eq!(hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done)), None);
-        assert!(hosts.release(&[false; 3]).is_empty(), "rank 0 is busy with its host's start");
+        assert!(hosts.release(&[false; 3], 1.0).is_empty(), "rank 0 is busy with its host's start");
         assert_eq!(hosts.ended(RankId::FIRST, &failed).unwrap(), "a command for the start (--setup) of host a ended with status 1");
         assert!(hosts.has_failed() && hosts.has_failed_to_start());
         let mut hosts = super::tests::hosts(all);
         hosts.begin();
         [0, 2].iter().for_each(|rank| _ = hosts.ended(RankId::new(*rank), &Outcome::without_run(0, State::Done)));
-        assert_eq!(hosts.release(&[true, true, false]).len(), 1);
+        assert_eq!(hosts.release(&[true, true, false], 1.0).len(), 1);
         assert_eq!(hosts.ended(RankId::FIRST, &failed).unwrap(), "a command of --release on host a ended with status 1");
         assert!(hosts.has_failed() && !hosts.has_failed_to_start());
     }
@@ -261,11 +286,36 @@ mod tests {
     #[test]
     fn idle_hosts_are_released_once() {
         let mut hosts = hosts(|settings| settings.release = Some("r".into()));
-        let sends = hosts.release(&[false, true, false]);
+        let sends = hosts.release(&[false, true, false], 1.0);
         let [(RankId::FIRST, ToHand::OnHost { variables, .. })] = sends.as_slice() else { panic!("{sends:?}") };
         let variables: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(variables, ["FARM_HOST=b", "FARM_ACTIVE=a", "FARM_RELEASED=b"]);
-        assert!(hosts.release(&[false, true, false]).is_empty());
-        assert_eq!(hosts.release(&[false; 3]).len(), 1);
+        assert!(hosts.release(&[false, true, false], 1.0).is_empty());
+        assert_eq!(hosts.release(&[false; 3], 1.0).len(), 1);
+    }
+
+    /// Commands for the end of a host need the host.
+    #[test]
+    fn a_host_ends_before_it_is_given_back() {
+        let mut hosts = hosts(|settings| (settings.teardown, settings.release) = (Some("t".into()), Some("r".into())));
+        let sent = |sends: Vec<(RankId, ToHand)>| {
+            let text = |message| if let ToHand::OnHost { text, .. } = message { String::from_utf8(text).unwrap() } else { String::new() };
+            sends.into_iter().map(|(rank, message)| (rank.get(), text(message))).collect::<Vec<_>>()
+        };
+        let (done, failed) = (Outcome::without_run(0, State::Done), Outcome { exit: 1, ..Outcome::without_run(0, State::Failed) });
+        let (teardown, release) = (|rank| vec![(rank, "t".to_string())], vec![(0, "r".to_string())]);
+        assert_eq!(sent(hosts.release(&[true, true, false], 1.0)), teardown(2));
+        assert!(!hosts.takes_tasks(2) && hosts.takes_tasks(0) && hosts.released(2).is_none());
+        assert_eq!(hosts.ended(RankId::new(2), &done), None);
+        assert_eq!(sent(hosts.release(&[true, true, false], 2.0)), release);
+        assert_eq!((hosts.released(2), hosts.released(0)), (Some(2.0), None));
+        assert!(sent(hosts.release(&[false; 3], 3.0)).is_empty() && sent(hosts.end()).is_empty(), "rank 0 is busy with the release");
+        assert_eq!(hosts.ended(RankId::FIRST, &done), None);
+        assert_eq!(sent(hosts.release(&[false; 3], 4.0)), teardown(0));
+        let said = hosts.ended(RankId::FIRST, &failed);
+        assert_eq!(said.as_deref(), Some("a command for the end (--teardown) of host a ended with status 1"));
+        assert!(!hosts.is_done());
+        assert_eq!(sent(hosts.release(&[false; 3], 5.0)), release);
+        assert!(!hosts.is_done() && hosts.ended(RankId::FIRST, &done).is_none() && hosts.is_done());
     }
 }

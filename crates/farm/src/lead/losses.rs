@@ -22,7 +22,8 @@ impl Lead {
     pub fn lost(&mut self, rank: RankId, now: f64) -> Result<()> {
         let state = &mut self.ranks[rank.index()];
         let had_ended = state.gone;
-        (state.gone, state.lost, state.held) = (true, true, 0);
+        (state.gone, state.lost) = (true, true);
+        state.room.clear();
         if had_ended {
             return Ok(());
         }

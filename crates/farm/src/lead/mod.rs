@@ -5,7 +5,8 @@
 
 pub mod counts;
 mod dealing;
-mod fitting;
+mod end;
+pub mod fitting;
 pub mod hosts;
 mod leaving;
 mod losses;
@@ -13,6 +14,7 @@ mod packing;
 pub mod pool;
 mod progress;
 mod reading;
+mod room;
 mod sash;
 mod sharing;
 
@@ -26,7 +28,6 @@ use log::debug;
 use serde_json::{Value, json};
 
 use crate::journal::past::Past;
-use crate::limits::Capacity;
 use crate::list::List;
 use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
@@ -38,6 +39,7 @@ use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
 use hosts::Hosts;
 use pool::{Numbers, Pool};
+use room::Room;
 use sash::Sash;
 use sharing::Sharing;
 
@@ -57,10 +59,8 @@ const TOLD: u64 = 10;
 /// The lead's knowledge of a rank.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Number of tasks that were dealt to it and have not ended.
-    held: u64,
+    room: Room,
     measured: Measured,
-    capacity: Capacity,
     gone: bool,
     lost: bool,
 }
@@ -102,6 +102,12 @@ pub struct Lead {
     costs: HashMap<u64, f64>,
     pool: Pool,
     ranks: Vec<Rank>,
+    /// Room that every rank has.
+    least: Room,
+    /// Number of tasks that all ranks run at a time.
+    all_workers: u64,
+    /// Tasks that did not fit, and how often others were dealt before them.
+    overtaken: HashMap<u64, u32>,
     next_rank: usize,
     chunks: Option<Chunks>,
     sash: Option<Sash>,
@@ -139,13 +145,13 @@ impl Lead {
     ) -> Lead {
         let Prepared { list, total, past, costs, presence, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
-        let capacities = fitting::capacities(settings, &host_of_rank).into_iter();
+        let rooms = fitting::rooms(settings, &host_of_rank);
         let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
         let (chunks, sash, pool) = match settings.scheduler {
             Scheduler::Adaptive => (None, None, Pool::default()),
             Scheduler::Rule { rule, rounding, least } => (by_rule(rule, rounding, least), None, Pool::default()),
             Scheduler::Dss => (by_rule(Rule::Ss, None, 1), None, Pool::by_list()),
-            Scheduler::Sash { alike, most } => (None, Some(Sash::new(ranks, settings.workers, alike, most)), Pool::default()),
+            Scheduler::Sash { alike, most } => (None, Some(Sash::new(&rooms, alike, most)), Pool::default()),
         };
         Lead {
             hosts: Hosts::new(settings, host_of_rank),
@@ -157,7 +163,10 @@ impl Lead {
             past,
             costs,
             pool,
-            ranks: capacities.map(|capacity| Rank { capacity, ..Rank::default() }).collect(),
+            least: fitting::least(settings, &rooms),
+            all_workers: rooms.iter().map(|room| u64::from(room.workers)).sum(),
+            ranks: rooms.into_iter().map(|room| Rank { room, ..Rank::default() }).collect(),
+            overtaken: HashMap::new(),
             next_rank: 0,
             chunks,
             sash,
@@ -214,18 +223,18 @@ impl Lead {
     /// If the job cannot go on.
     pub fn receive(&mut self, from: RankId, message: ToLead, now: f64) -> Result<()> {
         match message {
-            ToLead::Freed { tasks, failed, time, squares } => {
+            ToLead::Freed { tasks, failed, time, squares, demand } => {
                 self.halt_after(failed, now);
                 let measured = Measured { tasks, time, squares };
                 let rank = &mut self.ranks[from.index()];
-                rank.held = rank.held.saturating_sub(tasks);
+                rank.room.free(tasks, demand);
                 rank.measured.add(measured);
                 if let Some(chunks) = &mut self.chunks {
                     chunks.learn(from.index(), measured);
                 }
-                let began = self.began;
+                let (began, at_a_time) = (self.began, self.least.at_a_time(tasks, demand));
                 if let Some(sash) = &mut self.sash {
-                    sash.freed(from.index(), tasks, time, now - began);
+                    sash.freed(from.index(), tasks, time / at_a_time as f64, now - began);
                 }
             }
             ToLead::Ended(outcomes) => {
@@ -287,8 +296,10 @@ impl Lead {
         let is_shared = self.sharing.is_waiting() && !self.draining;
         let is_empty = self.is_read && self.barrier.is_none() && self.pool.is_empty() && self.out.is_empty() && !is_shared;
         if !is_empty {
-            if self.is_read && self.pool.is_empty() && !is_shared {
-                self.release_idle();
+            // Tasks of a lost rank come back.
+            let may_come_back = !self.inheritances.is_empty() && self.out.values().any(|out| self.ranks[out.rank.index()].lost);
+            if self.is_read && self.pool.is_empty() && !is_shared && !may_come_back {
+                self.release_idle(now);
             }
             return Ok(());
         }
@@ -300,7 +311,7 @@ impl Lead {
                     .extend(wanted.map(|wanted| (wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from })));
             });
         }
-        self.release_idle();
+        self.release_idle(now);
         let ending = self.hosts.end();
         self.sends.extend(ending);
         if self.hosts.is_done() && !self.is_ending {
@@ -312,10 +323,10 @@ impl Lead {
     }
 
     /// Hosts that have nothing left to do are given back.
-    fn release_idle(&mut self) {
+    fn release_idle(&mut self, now: f64) {
         // When all tasks have ended, no rank is busy, even if one has not reported its free room yet.
-        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
-        let released = self.hosts.release(&busy);
+        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.room.held > 0 && !self.out.is_empty()).collect();
+        let released = self.hosts.release(&busy, now);
         self.sends.extend(released);
     }
 
@@ -424,29 +435,6 @@ impl Lead {
             let event = event(self);
             self.audience.event(&event);
         }
-    }
-
-    /// The last words.
-    ///
-    /// # Errors
-    /// If a task has no final record, or more than one; or the list could not be read to its end.
-    pub fn end(&mut self, now: f64) -> Result<i32> {
-        let counts = self.counts.clone();
-        let seconds = now - self.began;
-        let capacity = f64::from(self.settings.workers) * self.ranks.len() as f64;
-        self.event(|_| counts.end_event(seconds, capacity));
-        self.audience.remark(&counts.summary(seconds, capacity));
-        if let Some(report) = &mut self.report {
-            report.end(&counts, seconds, self.ranks.len() as u32, self.settings.workers).map_err(reporting)?;
-        }
-        if let Some(why) = self.why_unread.take() {
-            return Err(why);
-        }
-        let finals = counts.done + counts.failed + counts.skipped;
-        if finals + counts.left != counts.read || self.recorded.len() != finals {
-            return Err(LostTasks::Unrecorded { tasks: counts.read, recorded: self.recorded.len(), left: counts.left }.into());
-        }
-        Ok(counts.exit_status(self.hosts.has_failed()))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::packing;
-use crate::task::Task;
+use super::packing::{self, Sample};
+use crate::task::{Needs, Task};
 
 /// A set of numbers of tasks, a bit each.
 #[derive(Debug, Default)]
@@ -56,6 +56,23 @@ pub enum Added {
 /// A task's place among those that are ready.
 pub type Place = (std::cmp::Reverse<u64>, u64);
 
+/// Decision on a task that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Take,
+    Pass,
+    /// This one is not taken, nor is any behind it.
+    Stop,
+}
+
+/// Ready tasks with the same needs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alike {
+    tasks: u64,
+    /// Their estimates, in nanoseconds.
+    estimate: u128,
+}
+
 /// Tasks that were read and are not dealt.
 #[derive(Debug, Default)]
 pub struct Pool {
@@ -63,6 +80,9 @@ pub struct Pool {
     by_list: bool,
     /// The longest first, then tasks without an estimate, in the order of the list.
     ready: BTreeMap<Place, Ready>,
+    /// The same, counted by what they need.
+    by_needs: BTreeMap<Needs, Alike>,
+    sample: Sample<Place>,
     bytes: usize,
     /// Tasks that wait, each with the number of those it waits for.
     waiting: BTreeMap<u64, (Ready, u64)>,
@@ -102,9 +122,13 @@ impl Pool {
     }
 
     fn make_ready(&mut self, ready: Ready) {
-        let nanoseconds = ready.0.cost.filter(|_| !self.by_list).map_or(0, |seconds| (seconds * 1e9) as u64);
+        let nanoseconds = nanoseconds(&ready.0);
         self.bytes += ready.0.text.len();
-        self.ready.insert((std::cmp::Reverse(nanoseconds), ready.0.seq), ready);
+        let alike = self.by_needs.entry(ready.0.needs).or_default();
+        (alike.tasks, alike.estimate) = (alike.tasks + 1, alike.estimate + u128::from(nanoseconds));
+        self.sample.changed();
+        let place = if self.by_list { 0 } else { nanoseconds };
+        self.ready.insert((std::cmp::Reverse(place), ready.0.seq), ready);
     }
 
     /// Takes a task that waits.
@@ -159,18 +183,23 @@ impl Pool {
 
     /// Takes up to `most` tasks, the longest first, of which `fits` holds.
     pub fn take(&mut self, most: u64, fits: impl Fn(&Task) -> bool) -> Vec<Ready> {
-        let mut keys = Vec::new();
-        for (key, (task, _)) in &self.ready {
-            if keys.len() as u64 == most {
+        self.choose(most, |task| if fits(task) { Choice::Take } else { Choice::Pass })
+    }
+
+    /// Takes up to `most` of the tasks that are chosen, which are looked at in their order, the longest first.
+    pub fn choose(&mut self, most: u64, mut choice: impl FnMut(&Task) -> Choice) -> Vec<Ready> {
+        let mut places = Vec::new();
+        for (place, (task, _)) in &self.ready {
+            if places.len() as u64 == most {
                 break;
             }
-            if fits(task) {
-                keys.push(*key);
+            match choice(task) {
+                Choice::Take => places.push(*place),
+                Choice::Pass => {}
+                Choice::Stop => break,
             }
         }
-        let taken: Vec<Ready> = keys.iter().filter_map(|key| self.ready.remove(key)).collect();
-        self.bytes -= taken.iter().map(|(task, _)| task.text.len()).sum::<usize>();
-        taken
+        places.into_iter().filter_map(|place| self.take_at(place)).collect()
     }
 
     /// The first `most` tasks of which `fits` holds, with their places.
@@ -187,17 +216,39 @@ impl Pool {
     pub fn take_at(&mut self, place: Place) -> Option<Ready> {
         let ready = self.ready.remove(&place)?;
         self.bytes -= ready.0.text.len();
+        let needs = ready.0.needs;
+        if let Some(alike) = self.by_needs.get_mut(&needs) {
+            (alike.tasks, alike.estimate) = (alike.tasks - 1, alike.estimate - u128::from(nanoseconds(&ready.0)));
+            if alike.tasks == 0 {
+                self.by_needs.remove(&needs);
+            }
+        }
+        self.sample.changed();
         Some(ready)
     }
 
     /// Takes the next task of which `fits` holds, where the remaining time does not suffice for all: one of those that together fill it best.
     pub fn take_packed(&mut self, left: f64, fits: impl Fn(&Task) -> bool) -> Option<Ready> {
-        let fitting = || self.ready.iter().filter(|(_, (task, _))| fits(task));
-        let step = fitting().count().div_ceil(packing::CANDIDATES).max(1);
-        let candidates: Vec<_> = fitting().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
+        let mut sample = std::mem::take(&mut self.sample);
+        let taken = self.place_packed(&mut sample, left, fits).and_then(|place| self.take_at(place));
+        sample.changed();
+        self.sample = sample;
+        taken
+    }
+
+    fn place_packed(&self, sample: &mut Sample<Place>, left: f64, fits: impl Fn(&Task) -> bool) -> Option<Place> {
+        let fitting = |places: &[Place]| {
+            let tasks = places.iter().filter_map(|place| Some((*place, &self.ready.get(place)?.0)));
+            tasks.filter(|(_, task)| fits(task)).map(|(place, task)| (place, task.least_time())).collect::<Vec<_>>()
+        };
+        let mut candidates = fitting(sample.of(&self.ready));
+        if candidates.len() < packing::FEW && self.ready.len() > packing::CANDIDATES {
+            // Only few of all fit here: it takes another look at all to find them.
+            let all: Vec<Place> = self.ready.iter().filter(|(_, (task, _))| fits(task)).map(|(place, _)| *place).collect();
+            candidates = fitting(&packing::thinned(&all));
+        }
         let lengths: Vec<f64> = candidates.iter().map(|(_, length)| *length).collect();
-        let (key, _) = candidates[packing::best_first(&lengths, left)?];
-        self.take_at(key)
+        Some(candidates[packing::best_first(&lengths, left)?].0)
     }
 
     /// Takes all tasks that have not been dealt.
@@ -236,10 +287,25 @@ impl Pool {
         self.ready.values().map(|(task, _)| task.cost).chain(waiting)
     }
 
-    /// Estimated seconds of all that is ready.
-    pub fn estimate(&self) -> f64 {
-        self.ready.values().filter_map(|(task, _)| task.cost).sum()
+    /// Needs of the ready tasks, each with the estimated seconds of those that have them.
+    pub fn needs(&self) -> impl Iterator<Item = (Needs, f64)> {
+        self.by_needs.iter().map(|(needs, alike)| (*needs, alike.estimate as f64 / 1e9))
     }
+
+    /// The least that a ready task may need, of each resource; `None` if none is ready.
+    pub fn least_needs(&self) -> Option<Needs> {
+        let least = |one: Needs, other: &Needs| Needs {
+            cpus: one.cpus.min(other.cpus),
+            gpus: one.gpus.min(other.gpus),
+            mem: one.mem.min(other.mem),
+        };
+        let mut all = self.by_needs.keys();
+        all.next().map(|first| all.fold(*first, least))
+    }
+}
+
+fn nanoseconds(task: &Task) -> u64 {
+    task.cost.map_or(0, |seconds| (seconds * 1e9) as u64)
 }
 
 #[cfg(test)]
@@ -263,6 +329,62 @@ mod tests {
         let places: Vec<Place> = pool.first(2, |task| task.seq != 1).into_iter().map(|(place, _)| place).collect();
         assert_eq!(pool.take_at(places[0]).unwrap().0.seq, 2);
         assert_eq!(taken(&mut pool, 3), [1, 3]);
+    }
+
+    #[test]
+    fn needs_and_estimates_are_those_of_the_ready_tasks() {
+        let mut pool = Pool::default();
+        assert_eq!(pool.least_needs(), None);
+        for (seq, cpus, gpus, after) in [(1, 2, 1, 0), (2, 4, 0, 0), (3, 4, 0, 0), (4, 1, 0, 1)] {
+            let after = if after > 0 { vec![(after, after)] } else { Vec::new() };
+            let needs = Needs { cpus, gpus, mem: 5 };
+            pool.add((Task { seq, cost: Some(1.5), needs, after, ..Task::default() }, 0));
+        }
+        let estimates = |pool: &Pool| {
+            let mut all: Vec<_> = pool.needs().map(|(needs, estimate)| (needs.cpus, estimate)).collect();
+            all.sort_by(|one, other| one.partial_cmp(other).unwrap());
+            all
+        };
+        assert_eq!((estimates(&pool), pool.least_needs()), (vec![(2, 1.5), (4, 3.0)], Some(Needs { cpus: 2, gpus: 0, mem: 5 })));
+        assert_eq!(taken(&mut pool, 2), [1, 2]);
+        pool.ended(1, true);
+        assert_eq!((estimates(&pool), pool.least_needs().map(|needs| needs.cpus)), (vec![(1, 1.5), (4, 1.5)], Some(1)));
+        assert_eq!((pool.take_all(), pool.least_needs()), (2, None));
+    }
+
+    #[test]
+    fn what_is_chosen_ends_where_it_is_to() {
+        let mut pool = Pool::default();
+        (1..=5).for_each(|seq| _ = pool.add(task(seq, None, &[])));
+        let mut seen = Vec::new();
+        let chosen = pool.choose(9, |task| {
+            seen.push(task.seq);
+            [Choice::Take, Choice::Pass, Choice::Take, Choice::Stop][seen.len() - 1]
+        });
+        assert_eq!((chosen.iter().map(|(task, _)| task.seq).collect::<Vec<_>>(), seen), (vec![1, 3], vec![1, 2, 3, 4]));
+        assert_eq!(taken(&mut pool, 9), [2, 4, 5]);
+    }
+
+    /// Among many tasks the candidates are looked for only now and then, and the time is filled all the same.
+    #[test]
+    fn many_tasks_are_packed_from_a_sample() {
+        let mut pool = Pool::default();
+        (1..=5000).for_each(|seq| _ = pool.add(task(seq, Some(100.0 + (seq % 97) as f64), &[])));
+        let (mut looks, mut left) = (0, 20_000.0);
+        while let Some((task, _)) = pool.take_packed(left, |_| true) {
+            looks += usize::from(pool.sample.is_new());
+            left -= task.cost.unwrap();
+        }
+        assert!(left < 20.0 && (1..=8).contains(&looks), "{left} s left after {looks} looks");
+        let last = pool.numbers().last();
+        let found = pool.take_packed(200.0, |task| Some(task.seq) == last).map(|(task, _)| task.seq);
+        assert_eq!(found, last, "the only one that fits is found");
+        // Of few tasks all are candidates, at once.
+        let mut few = Pool::default();
+        [(1, 6.0), (2, 5.0)].iter().for_each(|(seq, cost)| _ = few.add(task(*seq, Some(*cost), &[])));
+        assert_eq!(few.take_packed(4.0, |_| true), None);
+        few.add(task(3, Some(4.0), &[]));
+        assert_eq!(few.take_packed(4.0, |_| true).unwrap().0.seq, 3);
     }
 
     #[test]

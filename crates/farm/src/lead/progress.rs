@@ -15,14 +15,13 @@ impl Lead {
             return;
         }
         self.last_line = now;
-        let out = self.out.len() as u64;
+        // What a rank holds beyond that waits there.
+        let running = self.ranks.iter().map(|rank| rank.room.running()).sum::<u64>().min(self.out.len() as u64);
         self.event(|lead| {
             let Counts { done, failed, skipped, total, .. } = &lead.counts;
-            json!({"event": "progress", "done": done, "failed": failed, "skipped": skipped, "running": out, "tasks": total})
+            json!({"event": "progress", "done": done, "failed": failed, "skipped": skipped, "running": running, "tasks": total})
         });
-        let ranks = (0..self.ranks.len()).filter(|rank| self.works(*rank)).count() as u64;
-        let running = out.min(u64::from(self.settings.workers) * self.ranks.len() as u64);
-        let estimated = self.counts.has_costs.then(|| self.remaining(now).time(ranks * u64::from(self.settings.workers)));
+        let estimated = self.counts.has_costs.then(|| self.remaining(now).time(self.workers()));
         let (seconds, is_ending) = (now - self.began, self.draining);
         let left = if is_ending { None } else { self.counts.time_left(seconds, running, estimated) };
         let line = self.counts.progress(seconds, running, left);

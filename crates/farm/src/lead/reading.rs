@@ -88,7 +88,7 @@ impl Lead {
             return WINDOW_BY_COST;
         }
         // Shared tasks are not taken in long before they can be run.
-        self.sharing.ahead(2 * u64::from(self.settings.workers) * self.ranks.len() as u64).min(WINDOW)
+        self.sharing.ahead(2 * self.all_workers).min(WINDOW)
     }
 
     fn take_in(&mut self, mut task: Task) -> Result<()> {
@@ -112,8 +112,9 @@ impl Lead {
                 self.counts.edited += u64::from(is_new);
                 if is_new && self.counts.edited <= TOLD {
                     let text = String::from_utf8_lossy(&task.text).into_owned();
+                    let more = if self.counts.edited == TOLD { " (further edited lines are only counted)" } else { "" };
                     self.audience.remark(&format!(
-                        "line {} (task {}) is not the command that the journal has; it runs as a new one: {text}",
+                        "line {} (task {}) is not the command that the journal has; it runs as a new one: {text}{more}",
                         task.line, task.seq
                     ));
                 }

@@ -10,12 +10,15 @@ use equipoise::schedule::sash::search::{Assignment, Search};
 
 use super::Lead;
 use super::pool::Ready;
+use super::room::Room;
+use crate::limits::Demand;
+use crate::task::{Needs, Task};
 
 /// A rank that has less to do than this, in seconds, is about to run dry.
 const DRY: f64 = 0.02;
 /// Time that a search may take at most: nothing is heard meanwhile.
 const LONGEST: Duration = Duration::from_millis(5);
-/// A rank that has work for this time, in seconds, and a task for each of its workers, gets no more.
+/// A rank that has work for this time, in seconds, gets no more than can begin there at once.
 const AHEAD: f64 = 0.1;
 /// Tasks that a phase looks at, for each worker of the job.
 const TASKS: usize = 2;
@@ -27,39 +30,39 @@ pub struct Sash {
     forecast: Forecast,
     alike: bool,
     most: u32,
-    workers: u32,
 }
 
 impl Sash {
-    /// For ranks with this number of workers each.
-    pub fn new(ranks: usize, workers: u32, alike: bool, most: u32) -> Sash {
-        Sash { forecast: Forecast::new(&vec![workers as usize; ranks]), alike, most, workers }
+    /// For ranks with this room.
+    pub fn new(rooms: &[Room], alike: bool, most: u32) -> Sash {
+        let widths: Vec<usize> = rooms.iter().map(|room| room.workers as usize).collect();
+        Sash { forecast: Forecast::new(&widths), alike, most }
     }
 
-    /// `tasks` tasks of a rank have ended, which took `seconds` seconds together.
+    /// `tasks` tasks of a rank have ended, which took `seconds` seconds of the whole rank together.
     pub fn freed(&mut self, rank: usize, tasks: u64, seconds: f64, now: f64) {
-        self.forecast.completed_first(rank, tasks as usize, cost(seconds / f64::from(self.workers)), cost(now));
+        self.forecast.completed_first(rank, tasks as usize, cost(seconds), cost(now));
     }
 
-    /// Assigns some of the tasks, given by their lengths, to some of the ranks now; nothing if no rank is about to run dry. `more`: there
-    /// are further ranks.
-    fn phase(&mut self, lengths: &[f64], ranks: &[usize], more: bool, now: f64) -> Vec<(usize, usize)> {
+    /// Assigns some of the tasks, given by the time that they take of a whole rank and by their needs, to some of the ranks now; nothing if no rank is
+    /// about to run dry. `rooms` are those of all ranks; `more`: there are further tasks.
+    fn phase(&mut self, tasks: &[(f64, Needs)], ranks: &[usize], rooms: &[Room], more: bool, now: f64) -> Vec<(usize, usize)> {
         let now = cost(now);
         let finish = self.forecast.finish(now);
         let mut ranks = ranks.to_vec();
         // Among equal ranks, the one that is free first.
         ranks.sort_by_key(|rank| finish[*rank]);
         let Some(first) = ranks.first().map(|rank| finish[*rank].saturating_sub(now)) else { return Vec::new() };
-        let is_dry = ranks.iter().any(|rank| self.forecast.is_dry(*rank));
-        if lengths.is_empty() || (first >= cost(DRY) && !is_dry) {
+        let begins_one = |rank: &usize| tasks.iter().any(|(_, needs)| rooms[*rank].begins(*needs));
+        if tasks.is_empty() || (first >= cost(DRY) && !ranks.iter().any(begins_one)) {
             return Vec::new();
         }
-        let lengths: Vec<Cost> = lengths.iter().map(|length| cost(length / f64::from(self.workers)).max(1)).collect();
-        let mut chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, now);
+        let lengths: Vec<Cost> = tasks.iter().map(|(length, _)| cost(*length).max(1)).collect();
+        let mut chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, tasks, rooms, now);
         if chosen.is_empty() && more {
             // The others will have enough to do.
-            ranks.retain(|rank| self.has_room(*rank, finish[*rank], 0, now));
-            chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, now);
+            ranks.retain(|rank| begins_one(rank) || is_soon(finish[*rank], now));
+            chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, tasks, rooms, now);
         }
         for Assignment { task, worker } in &chosen {
             self.forecast.give(*worker, *task, lengths[*task], now);
@@ -67,21 +70,16 @@ impl Sash {
         chosen.into_iter().map(|assignment| (assignment.task, assignment.worker)).collect()
     }
 
-    /// Returns true if a rank may have another task, if it is to finish what it has at `finish` and gets `more` tasks.
-    fn has_room(&self, rank: usize, finish: Cost, more: usize, now: Cost) -> bool {
-        self.forecast.held(rank) + more < self.workers as usize || finish.saturating_sub(now) < cost(AHEAD)
-    }
-
-    /// The assignments for which there is room, in their order.
-    fn with_room(&self, chosen: Vec<Assignment>, lengths: &[Cost], now: Cost) -> Vec<Assignment> {
+    /// The assignments for which there is room, in their order: the task can begin at once, or the rank has little to do.
+    fn with_room(&self, chosen: Vec<Assignment>, lengths: &[Cost], tasks: &[(f64, Needs)], rooms: &[Room], now: Cost) -> Vec<Assignment> {
         let (mut finish, factors) = (self.forecast.finish(now), self.forecast.factors());
-        let mut given = vec![0; finish.len()];
-        let mut kept = Vec::new();
+        let (mut rooms, mut kept) = (rooms.to_vec(), Vec::new());
         for assignment in chosen {
             let Assignment { task, worker } = assignment;
-            if self.has_room(worker, finish[worker], given[worker], now) {
+            let (_, needs) = tasks[task];
+            if rooms[worker].begins(needs) || is_soon(finish[worker], now) {
                 finish[worker] = finish[worker].saturating_add((lengths[task] as f64 * factors[worker]) as Cost);
-                given[worker] += 1;
+                rooms[worker].add(needs);
                 kept.push(assignment);
             }
         }
@@ -108,6 +106,11 @@ impl Sash {
     }
 }
 
+/// Returns true if a rank that finishes what it has at this time has little to do.
+fn is_soon(finish: Cost, now: Cost) -> bool {
+    finish.saturating_sub(now) < cost(AHEAD)
+}
+
 /// Seconds as costs: nanoseconds.
 fn cost(seconds: f64) -> Cost {
     (seconds.max(0.0) * 1e9) as Cost
@@ -118,27 +121,29 @@ impl Lead {
     pub(super) fn deal_by_search(&mut self, mut sash: Sash, now: f64) {
         let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
         let ranks: Vec<usize> = (0..self.ranks.len()).filter(|rank| self.works(*rank)).collect();
-        let all = self.ranks.len() * self.settings.workers as usize;
-        let most = (TASKS * all).min(COSTS / self.ranks.len()).max(1);
+        let most = (TASKS * self.all_workers as usize).min(COSTS / self.ranks.len()).max(1);
         // A task without an estimate is expected to take what others took.
         let usual = self.usual().unwrap_or(1.0);
         for (rank, tasks) in self.take_what_fits_some(last, now) {
             for (task, _) in &tasks {
-                let length = task.cost.unwrap_or(usual) / f64::from(self.settings.workers);
+                let length = task.cost.unwrap_or(usual) / self.least.at_a_time(1, Demand::of(task.needs)) as f64;
                 sash.forecast.give(rank, task.seq as usize, cost(length), cost(now - self.began));
             }
             self.give(rank, tasks, now);
         }
-        let least = self.least();
+        let least = self.least;
         while !self.draining {
-            let (keys, lengths): (Vec<_>, Vec<f64>) = self
+            // Of the time of a rank a task takes the part of its resources that it needs.
+            let length = |task: &Task| task.cost.unwrap_or(usual) / least.at_a_time(1, Demand::of(task.needs)) as f64;
+            let (keys, tasks): (Vec<_>, Vec<_>) = self
                 .pool
-                .first(most, |task| task.least_time() <= last - now && least.holds(task.needs))
+                .first(most, |task| task.least_time() <= last - now && least.capacity.holds(task.needs))
                 .into_iter()
-                .map(|(key, task)| (key, task.cost.unwrap_or(usual)))
+                .map(|(key, task)| (key, (length(task), task.needs)))
                 .unzip();
             let more = self.pool.ready() > keys.len() as u64;
-            let chosen = sash.phase(&lengths, &ranks, more, now - self.began);
+            let rooms: Vec<Room> = self.ranks.iter().map(|rank| rank.room).collect();
+            let chosen = sash.phase(&tasks, &ranks, &rooms, more, now - self.began);
             if chosen.is_empty() {
                 break;
             }
@@ -157,10 +162,20 @@ impl Lead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Capacity;
+
+    /// Deals some of the tasks of these lengths, and notes it.
+    fn deal(sash: &mut Sash, lengths: &[f64], rooms: &mut [Room], more: bool, now: f64) -> Vec<(usize, usize)> {
+        let tasks: Vec<_> = lengths.iter().map(|length| (*length, Needs::default())).collect();
+        let chosen = sash.phase(&tasks, &[0, 1], rooms, more, now);
+        chosen.iter().for_each(|(_, rank)| rooms[*rank].add(Needs::default()));
+        chosen
+    }
 
     #[test]
     fn a_slow_rank_gets_no_long_task() {
-        let mut sash = Sash::new(2, 1, false, 1000);
+        let mut rooms = [Room::new(1, Capacity::default()); 2];
+        let mut sash = Sash::new(&rooms, false, 1000);
         // Three tasks each that show that rank 1 takes four times as long.
         for rank in 0..2 {
             for task in 0..3 {
@@ -173,7 +188,8 @@ mod tests {
         let mut dealt = Vec::new();
         loop {
             let left: Vec<usize> = (0..lengths.len()).filter(|task| dealt.iter().all(|(done, _)| done != task)).collect();
-            let chosen = sash.phase(&left.iter().map(|task| lengths[*task]).collect::<Vec<_>>(), &[0, 1], false, 12.0);
+            let lengths: Vec<f64> = left.iter().map(|task| lengths[*task]).collect();
+            let chosen = deal(&mut sash, &lengths, &mut rooms, false, 12.0);
             if chosen.is_empty() {
                 break;
             }
@@ -183,7 +199,8 @@ mod tests {
         assert_eq!(dealt, [(0, 0), (1, 1)]);
         // The fast one is free again long before the slow one would have ended a long task.
         sash.freed(1, 1, 4.0, 16.0);
-        assert_eq!(sash.phase(&[8.0], &[0, 1], false, 16.0), [], "the task waits for the fast one");
-        assert_eq!(sash.phase(&[8.0], &[0, 1], true, 16.0), [(0, 1)], "the fast one will have others");
+        rooms[1].free(1, Demand::of(Needs::default()));
+        assert_eq!(deal(&mut sash, &[8.0], &mut rooms, false, 16.0), [], "the task waits for the fast one");
+        assert_eq!(deal(&mut sash, &[8.0], &mut rooms, true, 16.0), [(0, 1)], "the fast one will have others");
     }
 }
