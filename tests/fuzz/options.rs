@@ -239,10 +239,10 @@ fn probed(dice: &mut Dice, folder: &Path, ranks: usize) -> String {
     let text = if dice.percent(30) { dice.mistaken(text.as_bytes()) } else { text.into_bytes() };
     let path = folder.join("network.toml");
     fs::write(&path, text).expect("a file can be written");
-    names::text(path.as_os_str()).to_string()
+    names::text(path.as_os_str())
 }
 
-/// What a farm is to run, if no option says that. Only commands that do no harm: they are executed.
+/// List of what a farm is to run, if no option says that. Only commands that do no harm: they are executed.
 pub fn farmed(dice: &mut Dice, folder: &Path, line: &[String]) -> Vec<String> {
     let given = |option: &str| line.iter().any(|word| word == option);
     if given("--args") || given("--array") {
@@ -262,7 +262,7 @@ pub fn farmed(dice: &mut Dice, folder: &Path, line: &[String]) -> Vec<String> {
     let lines: String = (0..dice.below(12)).map(|_| task(dice) + &directive(dice) + "\n").collect();
     let path = folder.join("list");
     fs::write(&path, lines).expect("a file can be written");
-    vec![names::text(path.as_os_str()).to_string()]
+    vec![names::text(path.as_os_str())]
 }
 
 /// The value of an option of the command line, by its name and by what its help calls the value.
