@@ -5,6 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::seconds;
+use crate::agreement::from_first;
 use crate::balance::Chosen;
 use crate::error::{Error, Result};
 use crate::load::{Powers, Segment, Shares, TaskId, WorkQueue};
@@ -71,19 +72,21 @@ impl OnePhase {
     }
 }
 
-/// Loads by rank after a phase in a simulated world, and its duration in seconds, measured as by `compare`; for comparing predictions with
-/// outcomes.
+/// Loads by rank after a phase, and its duration in seconds, measured as by `compare`: the same on all ranks. For comparing predictions with outcomes.
 ///
 /// # Errors
-/// Any error of a simulation.
+/// As [`phase::run`].
 #[doc(hidden)]
 pub fn phase_of(world: &mut World, of: &OnePhase) -> Result<(Vec<u64>, f64)> {
     let overlay = of.overlay(world)?;
     let outcome = phase::run(world, &overlay, &Rc::new(of.setting(&overlay)?))?;
-    let outcome = outcome.ok_or_else(|| Error::Failed("a simulated phase has left no outcome".into()))?;
-    let mut by_rank = vec![0; world.ranks() as usize];
-    for (node, work) in (0..).zip(outcome.finals) {
-        by_rank[overlay.placement.rank_of(node).index()] += work;
-    }
-    Ok((by_rank, seconds(outcome.elapsed)))
+    let ranks = world.ranks() as usize;
+    from_first(world, || {
+        let outcome = outcome.ok_or_else(|| Error::Failed("a phase has left no outcome".into()))?;
+        let mut by_rank = vec![0; ranks];
+        for (node, work) in (0..).zip(outcome.finals) {
+            by_rank[overlay.placement.rank_of(node).index()] += work;
+        }
+        Ok((by_rank, seconds(outcome.elapsed)))
+    })
 }
