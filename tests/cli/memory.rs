@@ -30,7 +30,7 @@ fn more_ranks_than_memory_holds_are_refused_before() {
 
 #[test]
 fn memory_that_ends_later_is_one_sentence() {
-    let output = within(300_000, "balance --sim 50000 --balancer dem");
+    let output = within(300_000, "balance --sim 50000 --balancer optimal");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("equipoise: out of memory: ") && said.lines().count() == 1, "{said}");
