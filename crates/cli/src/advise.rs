@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--topology", arguments.topology.as_deref()),
         ("--network", arguments.network.as_deref()),
     ];
-    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    check_standard_input(texts)?;
     let loads = LoadPattern::parse(&arguments.loads)?;
     if arguments.sim.is_none() && launcher::rank(launcher::variable).is_some() {
         return on_real_ranks(arguments, &loads);

@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--weights", Some(arguments.kind.weights.as_str())),
         ("--network", arguments.world.network.as_deref()),
     ];
-    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    check_standard_input(texts)?;
     settle::check_balancer(&arguments.balancer)?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
@@ -129,9 +129,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
-        let used = arguments.rule.use_collectives(world, arguments.output)?;
+        let used = arguments.rule.use_collectives(world)?;
         let record = experiment::balance(world, &spec)?;
-        let record = record.map(|record| match used {
+        used.iter().for_each(|used| arguments.rule.remark_on_collectives(world, used, arguments.output));
+        let record = record.map(|record| match &used {
             Some(used) => record.with_collectives(used.native),
             None => record,
         });

@@ -153,7 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--network", arguments.world.network.as_deref()),
     ];
     let loads = arguments.loads.iter().map(|text| ("--loads", Some(text.as_str())));
-    check_standard_input(loads.chain(texts).filter_map(|(option, text)| Some((option, text?))))?;
+    check_standard_input(loads.chain(texts))?;
     let tasks = arguments.tasks.as_deref().map(TaskSource::parse).transpose()?;
     let mut loads = arguments.loads.iter().map(|text| LoadPattern::parse(text)).collect::<Result<Vec<_>>>()?;
     if loads.is_empty() && tasks.is_none() {
@@ -186,15 +186,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
-        let used = arguments.rule.use_collectives(world, arguments.output)?;
+        let used = arguments.rule.use_collectives(world)?;
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
         let mut results = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
         let reached = progress.reached();
-        if let Some(used) = used {
+        if let Some(used) = &used {
             let records = results.iter_mut().flat_map(|result| &mut result.records);
             records.for_each(|record| record.note_collectives(used.native));
         }
         drop(progress);
+        used.iter().for_each(|used| arguments.rule.remark_on_collectives(world, used, arguments.output));
         if !world.is_first() {
             return Ok(());
         }

@@ -242,13 +242,16 @@ impl RuleOptions {
         }
     }
 
-    /// Selects the collective operations of the phases, and reports them to people. Returns the selected ones if the option was given.
-    pub fn use_collectives(&self, world: &mut World, output: Output) -> Result<Option<Used>> {
-        let Some(choice) = self.collectives else { return Ok(None) };
-        let used = agreement::use_collectives(world, choice)?;
+    /// Selects the collective operations of the phases. Returns the selected ones if the option was given.
+    pub fn use_collectives(&self, world: &mut World) -> Result<Option<Used>> {
+        self.collectives.map(|choice| agreement::use_collectives(world, choice)).transpose()
+    }
+
+    /// Says to people which collective operations the phases had. Afterwards: wrong usage, which some balancers find in their phase, gets one line.
+    pub fn remark_on_collectives(&self, world: &World, used: &Used, output: Output) {
         let whose = match (used.native, world.is_simulated()) {
             (true, _) => "MPI's own, where each node has a rank of its own",
-            (false, true) if choice != Collectives::Own => "our own trees, as always in simulation",
+            (false, true) if self.collectives != Some(Collectives::Own) => "our own trees, as always in simulation",
             (false, _) => "our own trees",
         };
         let us = |ticks: u64| ticks as f64 / 1e3;
@@ -258,7 +261,6 @@ impl RuleOptions {
         if world.is_first() && output == Output::Human {
             terminal::remark(&format!("collective operations: {whose}{}", times.unwrap_or_default()));
         }
-        Ok(Some(used))
     }
 
     /// Returns true if a balancer can take part.
@@ -339,14 +341,15 @@ pub fn check_links(balancer: &Chosen, tasks: &Tasks) -> Result<()> {
 ///
 /// # Errors
 /// Wrong usage that names two of them.
-pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str, &'a str)>) -> Result<()> {
+pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str, Option<&'a str>)>) -> Result<()> {
+    let given = options.into_iter().filter_map(|(option, text)| Some((option, text?)));
     let takes = |(option, text): (&'static str, &'a str)| {
         let names_it = matches!(text.trim(), "-" | "@-" | "graph:-" | "from:-") || text.trim().starts_with("-,");
         let in_it = text.split_once(':').into_iter().flat_map(|(_, options)| options.split(',')).filter_map(|piece| piece.split_once('='));
         let files = in_it.filter(|(key, value)| ["file", "times", "optimum"].contains(&key.trim()) && value.trim() == "-");
         std::iter::repeat_n(option, usize::from(names_it) + files.count())
     };
-    let mut all = options.into_iter().flat_map(takes);
+    let mut all = given.flat_map(takes);
     match (all.next(), all.next()) {
         (Some(first), Some(second)) => {
             Err(Error::usage(format!("{second}: standard input (-) can be read once, and {first} reads it already")))
@@ -411,7 +414,9 @@ mod tests {
 
     #[test]
     fn standard_input_is_read_once() {
-        let check = |options: &[(&'static str, &str)]| check_standard_input(options.iter().copied()).map_err(|why| why.to_string());
+        let check = |options: &[(&'static str, &str)]| {
+            check_standard_input(options.iter().map(|(option, text)| (*option, Some(*text)))).map_err(|why| why.to_string())
+        };
         assert_eq!(check(&[("--loads", "@-"), ("--powers", "3,-"), ("--topology", "graph:x-"), ("--tasks", "-.csv")]), Ok(()));
         assert_eq!(check(&[("--workload", "costs:file=-,optimum=best.tsv"), ("--topology", "ring")]), Ok(()));
         for two in [

@@ -140,7 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--topology", arguments.topology.as_deref()),
         ("--network", arguments.world.network.as_deref()),
     ];
-    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    check_standard_input(texts)?;
     if let Some(workload) = workload::independent::find(&arguments.workload)? {
         return independent::run(arguments, workload);
     }

@@ -190,7 +190,7 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
         ("--topology", shared.topology.as_deref()),
         ("--network", world.network.as_deref()),
     ];
-    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    check_standard_input(texts)?;
     let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some()), ("--sample", options.sample)];
     if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
         return Err(Error::usage(format!("{option}: only --command has outputs, statuses and samples")).into());
