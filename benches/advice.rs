@@ -7,6 +7,8 @@
 //! advice [--cases 25] [--rounds 5] [--seed 1]      a line for each case, and the number of answers that were right
 //! ```
 
+mod options;
+
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -45,17 +47,15 @@ fn main() {
 
 fn arguments() -> Result<Arguments> {
     let mut found = Arguments { cases: 25, rounds: 5, seed: 1 };
-    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    while let Some(option) = words.next() {
-        let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
-        let number: u32 = value.parse().map_err(|_| Error::usage(format!("{option} {value}: it is not a number")))?;
-        match option.as_str() {
-            "--cases" => found.cases = number,
-            "--rounds" => found.rounds = number.max(1),
-            "--seed" => found.seed = number.into(),
-            _ => return Err(Error::usage(format!("there is no option {option}"))),
+    options::each(|given| {
+        match given.name.as_str() {
+            "--cases" => found.cases = given.number()?,
+            "--rounds" => found.rounds = given.number::<u32>()?.max(1),
+            "--seed" => found.seed = given.number::<u32>()?.into(),
+            _ => return given.unknown(),
         }
-    }
+        Ok(())
+    })?;
     Ok(found)
 }
 

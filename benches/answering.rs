@@ -7,6 +7,8 @@
 //! answering [--requests N] [--between MICROSECONDS] [--seed 1]
 //! ```
 
+mod options;
+
 use std::time::{Duration, Instant, SystemTime};
 
 use equipoise::node::{self, Event, Message, Node, Tag, Worker};
@@ -68,21 +70,15 @@ fn main() {
 
 fn arguments() -> Result<Arguments> {
     let mut found = Arguments { requests: 2000, between: 3000, seed: 1 };
-    let mut words = std::env::args().skip(1);
-    while let Some(option) = words.next() {
-        // Cargo's own, as in `cargo bench`.
-        if option == "--bench" {
-            continue;
+    options::each(|given| {
+        match given.name.as_str() {
+            "--requests" => found.requests = given.number::<usize>()?.max(1),
+            "--between" => found.between = given.number::<u64>()?.max(1),
+            "--seed" => found.seed = given.number()?,
+            _ => return given.unknown(),
         }
-        let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
-        let number: u64 = value.parse().map_err(|_| Error::usage(format!("{option} {value}: it is not a number")))?;
-        match option.as_str() {
-            "--requests" => found.requests = number.max(1) as usize,
-            "--between" => found.between = number.max(1),
-            "--seed" => found.seed = number,
-            _ => return Err(Error::usage(format!("there is no option {option}"))),
-        }
-    }
+        Ok(())
+    })?;
     Ok(found)
 }
 

@@ -8,6 +8,8 @@
 //! master_worker --summary FILE                      the table of all lines of a file; without mpirun
 //! ```
 
+mod options;
+
 use std::time::Instant;
 
 use equipoise::load::Costs;
@@ -52,18 +54,18 @@ fn main() {
 
 fn run() -> Result<()> {
     let (mut rounds, mut tasks) = (15u32, 200_000u64);
-    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    while let Some(option) = words.next() {
-        let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
-        if option == "--summary" {
-            return summary(&value);
+    let mut file = None;
+    options::each(|given| {
+        match given.name.as_str() {
+            "--summary" => file = Some(given.value.clone()),
+            "--rounds" => rounds = given.number::<u64>()?.try_into().unwrap_or(u32::MAX),
+            "--tasks" => tasks = given.number()?,
+            _ => return given.unknown(),
         }
-        let number: u64 = value.parse().map_err(|_| Error::usage(format!("{option} {value}: it is not a number")))?;
-        match option.as_str() {
-            "--rounds" => rounds = number.try_into().unwrap_or(u32::MAX),
-            "--tasks" => tasks = number,
-            _ => return Err(Error::usage(format!("there is no option {option}"))),
-        }
+        Ok(())
+    })?;
+    if let Some(file) = file {
+        return summary(&file);
     }
     let universe = rsmpi::initialize().ok_or_else(|| Error::Failed("MPI was initialised before".into()))?;
     let comm = universe.world();

@@ -15,6 +15,8 @@
 // Loads the phases in C and calls them, each call with the reason why it is sound.
 #[allow(unsafe_code)]
 mod by_hand;
+#[path = "../options/mod.rs"]
+mod options;
 mod tables;
 
 use std::rc::Rc;
@@ -38,6 +40,7 @@ use rsmpi::topology::SimpleCommunicator;
 use rsmpi::traits::{Communicator, CommunicatorCollectives};
 
 use by_hand::{ByHand, Found};
+use options::Given;
 use tables::{Launch, SUMS};
 
 /// Times of a sum of one number, in ms, in the order of [`SUMS`].
@@ -76,6 +79,12 @@ fn main() {
     }
 }
 
+/// Sizes of tasks, with commas between them.
+fn sizes(given: &Given) -> Result<Vec<usize>> {
+    let one = |size: &str| Given { name: given.name.clone(), value: size.into() }.number();
+    given.value.split(',').map(one).collect()
+}
+
 fn arguments() -> Result<Arguments> {
     let mut found = Arguments {
         by_hand: None,
@@ -90,29 +99,24 @@ fn arguments() -> Result<Arguments> {
         summary: None,
         agree: None,
     };
-    let mut words = std::env::args().skip(1);
-    while let Some(option) = words.next() {
-        // Cargo's own, as in `cargo bench`.
-        if option == "--bench" {
-            continue;
+    options::each(|given| {
+        let value = || given.value.clone();
+        match given.name.as_str() {
+            "--by-hand" => found.by_hand = Some(value()),
+            "--zoltan" => found.zoltan = Some(value()),
+            "--rounds" => found.rounds = given.number()?,
+            "--payload" => found.payloads = sizes(given)?,
+            "--mean" => found.mean = given.number()?,
+            "--seed" => found.seed = given.number()?,
+            "--balancers" => found.balancers = Some(given.value.split(',').filter(|name| !name.is_empty()).map(String::from).collect()),
+            "--first" => found.first = Some(value()),
+            "--unmeasured" => found.unmeasured = given.number()?,
+            "--summary" => found.summary = Some(value()),
+            "--agree" => found.agree = Some(value()),
+            _ => return given.unknown(),
         }
-        let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
-        let wrong = |_| Error::usage(format!("{option} {value}: it is not a number"));
-        match option.as_str() {
-            "--by-hand" => found.by_hand = Some(value),
-            "--zoltan" => found.zoltan = Some(value),
-            "--rounds" => found.rounds = value.parse().map_err(wrong)?,
-            "--payload" => found.payloads = value.split(',').map(|size| size.parse().map_err(wrong)).collect::<Result<_>>()?,
-            "--mean" => found.mean = value.parse().map_err(wrong)?,
-            "--seed" => found.seed = value.parse().map_err(wrong)?,
-            "--balancers" => found.balancers = Some(value.split(',').filter(|name| !name.is_empty()).map(String::from).collect()),
-            "--first" => found.first = Some(value),
-            "--unmeasured" => found.unmeasured = value.parse().map_err(wrong)?,
-            "--summary" => found.summary = Some(value),
-            "--agree" => found.agree = Some(value),
-            _ => return Err(Error::usage(format!("there is no option {option}"))),
-        }
-    }
+        Ok(())
+    })?;
     if found.payloads.iter().any(|&size| size < 8) {
         return Err(Error::usage("--payload: tasks of at least 8 bytes, which hold their number"));
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::balancers;
@@ -113,11 +114,9 @@ impl World {
             let (offer, mine) = split(offer);
             state.agree(op, mine, &[])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
-            state.measured.moves = Moves::default();
             // What a plan costs is measured once all are here: a late rank costs what its load costs.
             let began = Instant::now();
-            let answer = state.through_first(&offer, |state, offers| {
-                state.measured.learn(offers.iter().map(|offer| offer.moves));
+            let answer = state.decided(&offer, |state, offers| {
                 let all = All::of(&offers, dimensions(&offers)?)?;
                 let decision = match op {
                     Op::PlanFrom => all.given(offers.iter().flat_map(|offer| offer.destinations.iter().flatten().copied()).collect())?,
@@ -153,9 +152,7 @@ impl World {
             let (offer, mine) = split(checked.map(|given| state.offer(given, world.rank())));
             state.agree(Op::Advise, mine, &[("seconds per unit", seconds_per_unit.to_bits())])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
-            state.measured.moves = Moves::default();
-            state.through_first(&offer, |state, offers| {
-                state.measured.learn(offers.iter().map(|offer| offer.moves));
+            state.decided(&offer, |state, offers| {
                 let all = All::of(&offers, 0)?;
                 let best = state.best(&all, seconds_per_unit)?;
                 Ok(vec![best; offers.len()])
@@ -165,6 +162,18 @@ impl World {
 }
 
 impl State {
+    /// Rank 0 decides on all ranks' offers, and learns from them what moves have taken.
+    fn decided<T>(&mut self, offer: &Offer, decide: impl FnOnce(&mut State, Vec<Offer>) -> Result<Vec<T>>) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        self.measured.moves = Moves::default();
+        self.through_first(offer, |state, offers| {
+            state.measured.learn(offers.iter().map(|offer| offer.moves));
+            decide(state, offers)
+        })
+    }
+
     fn offer(&self, given: &Given<'_>, rank: u32) -> Offer {
         let of = |numbers: &ByRank| match numbers {
             ByRank::Unset => None,

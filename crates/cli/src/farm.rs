@@ -401,7 +401,10 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         std::path::absolute(path).map_err(|why| Error::usage(format!("--stdin {}: it cannot be read: {why}", names::shown(path))))
     };
     settings.stdin = arguments.stdin.as_ref().map(seen_from_here).transpose()?;
-    settings.follow = arguments.follow && follows(&settings.origin)?;
+    settings.follow = arguments.follow;
+    if settings.follow {
+        check_followed(&settings.origin)?;
+    }
     settings.journal.clone_from(&arguments.journal);
     settings.resume = arguments.resume || arguments.retry_failed || !arguments.resume_from.is_empty();
     settings.retry_failed = arguments.retry_failed;
@@ -426,21 +429,22 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Returns true: the list is a file.
+/// Checks that a list that is to be followed is a file.
 ///
 /// # Errors
 /// Wrong usage if it is something else, which cannot grow or whose end is known.
-fn follows(origin: &Origin) -> Result<bool> {
-    let refused = |what: &str| Err(Error::usage(format!("--follow: {what}; it waits for further lines of a file")));
-    match origin {
-        Origin::Array { .. } => refused("the numbers of --array are all known"),
-        Origin::Empty(_) => refused("the tasks of --empty are all known"),
-        Origin::Sleep(_) => refused("the tasks of --sleep are all known"),
-        Origin::Commands { file, .. } | Origin::Arguments { file, .. } => {
-            let is_stream = file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir());
-            if is_stream { refused("standard input and pipes are read until their writers close them in any case") } else { Ok(true) }
+fn check_followed(origin: &Origin) -> Result<()> {
+    let is_stream = |file: &Path| file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    let what = match origin {
+        Origin::Array { .. } => "the numbers of --array are all known",
+        Origin::Empty(_) => "the tasks of --empty are all known",
+        Origin::Sleep(_) => "the tasks of --sleep are all known",
+        Origin::Commands { file, .. } | Origin::Arguments { file, .. } if is_stream(file) => {
+            "standard input and pipes are read until their writers close them in any case"
         }
-    }
+        Origin::Commands { .. } | Origin::Arguments { .. } => return Ok(()),
+    };
+    Err(Error::usage(format!("--follow: {what}; it waits for further lines of a file")))
 }
 
 fn walltime(text: &str, time: &dyn Fn(&str, &str) -> Result<f64>) -> Result<Walltime> {

@@ -60,7 +60,7 @@ pub struct Hand {
     unsynced: VecDeque<Outcome>,
     /// Tasks that are left after an attempt whose record waits for its sync.
     left: HashMap<u64, Outcome>,
-    /// The resources that they take.
+    /// The resources that they take, of those that need something special.
     demands: HashMap<u64, Demand>,
     /// Ended tasks that were not reported to the lead yet.
     freed: Freed,
@@ -116,7 +116,8 @@ impl Hand {
                 let (empty, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(task, _)| task.how == How::Empty);
                 if !tasks.is_empty() {
                     tasks.iter().for_each(|(task, _)| _ = self.texts.insert(task.seq, task.text.clone()));
-                    self.demands.extend(tasks.iter().map(|(task, _)| (task.seq, Demand::of(task.needs))));
+                    let special = tasks.iter().filter(|(task, _)| task.needs != Needs::default());
+                    self.demands.extend(special.map(|(task, _)| (task.seq, Demand::of(task.needs))));
                     self.order(&Order::Run(tasks))?;
                 }
                 let now = crate::helper::running::now();
@@ -256,7 +257,6 @@ impl Hand {
         self.freed.time += times().sum::<f64>();
         self.freed.squares += times().map(|time| time * time).sum::<f64>();
         for outcome in over() {
-            // Empty tasks need nothing special, and have no entry.
             let demand = self.demands.remove(&outcome.seq).unwrap_or_else(|| Demand::of(Needs::default()));
             self.freed.demand = self.freed.demand.plus(demand);
         }

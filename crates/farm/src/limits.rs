@@ -200,7 +200,7 @@ impl Capacity {
         self.cpus
     }
 
-    /// Returns true if a task with these needs can run beside others that take this together.
+    /// Returns true if the resources suffice for a task with these needs while other tasks take `taken`.
     pub fn has_room(&self, taken: Demand, needs: Needs) -> bool {
         let Demand { cpus, gpus, mem } = taken.plus(Demand::of(needs));
         let fits = |there: Option<u64>, demand: u64| there.is_none_or(|there| demand <= there);

@@ -107,7 +107,7 @@ mod tests {
         assert!(said.ends_with("1 done, 0 failed, 1 skipped; 8.0 s of work in 6 s, 0.2/s; 1 torn records\n"), "{said}");
     }
 
-    /// A pause of a thousand seconds between two jobs, and one that ran beside the second.
+    /// Two jobs with a pause of a thousand seconds between them, and a third at the same time as the second.
     #[test]
     fn rate_and_time_left_are_those_of_the_time_in_which_jobs_ran() {
         let folder = tempfile::tempdir().unwrap();

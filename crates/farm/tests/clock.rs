@@ -246,7 +246,7 @@ fn with_slots(lines: &str, ranks: usize, change: impl FnOnce(&mut Settings), len
     play(&settings, &vec![1.0; ranks], length)
 }
 
-/// Tasks that take a whole rank, or half of it: each rank gets as many as it can run.
+/// Tasks that take all or half of a rank's resources: no rank gets more than it can run at a time.
 #[test]
 fn tasks_that_take_much_of_a_rank_run_on_all_ranks() {
     let sash = Scheduler::Sash { alike: false, most: 1000 };

@@ -154,8 +154,8 @@ impl Lead {
         tasks
     }
 
-    /// Number of tasks that a rank gets now, those included that it begins, if it holds `held` and runs as many as `parallel` at a time. `ready` tasks are to be
-    /// dealt.
+    /// Number of tasks that a rank gets now, including those that it begins at once. It holds `held` tasks and runs `parallel` at a time; `ready` tasks
+    /// have not been dealt.
     fn number_ahead(&self, at: usize, parallel: u64, held: u64, ready: u64) -> u64 {
         // Tasks that have to fit into the time left, are dealt the longest first, or end the job by failing, are dealt when they can begin.
         let is_exact = self.settings.walltime.is_some() || self.settings.halt.is_some() || self.counts.has_costs;

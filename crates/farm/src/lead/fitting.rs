@@ -80,7 +80,7 @@ impl Lead {
         self.that_may_work().map(|room| u64::from(room.workers)).sum()
     }
 
-    /// Takes tasks that fit only some of the ranks for these, as many as can begin there: what deals ahead then has tasks that all ranks can do.
+    /// Takes the tasks that only some ranks have the resources for, and that can begin there at once. The tasks that remain can run on every rank.
     pub(super) fn take_what_fits_some(&mut self, last: f64, now: f64) -> Vec<(usize, Vec<Ready>)> {
         let (least, mut taken) = (self.least.capacity, Vec::new());
         for rank in 0..self.ranks.len() {
@@ -89,11 +89,11 @@ impl Lead {
                 continue;
             }
             let tasks = self.pool.choose(u64::MAX, |task| {
-                let is_for_some = task.least_time() <= last - now && room.begins(task.needs) && !least.holds(task.needs);
-                if is_for_some {
-                    room.add(task.needs);
+                if task.least_time() > last - now || !room.begins(task.needs) || least.holds(task.needs) {
+                    return Choice::Pass;
                 }
-                if is_for_some { Choice::Take } else { Choice::Pass }
+                room.add(task.needs);
+                Choice::Take
             });
             taken.push((rank, tasks));
         }

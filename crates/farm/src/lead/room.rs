@@ -1,4 +1,4 @@
-//! Room on a rank: which tasks can begin there beside those that it holds.
+//! Free resources of a rank, which decide whether a further task can begin there.
 
 use crate::limits::{Capacity, Demand};
 use crate::task::Needs;

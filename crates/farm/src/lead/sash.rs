@@ -124,17 +124,16 @@ impl Lead {
         let most = (TASKS * self.all_workers as usize).min(COSTS / self.ranks.len()).max(1);
         // A task without an estimate is expected to take what others took.
         let usual = self.usual().unwrap_or(1.0);
+        let least = self.least;
+        // Of the time of a rank a task takes the part of its resources that it needs.
+        let length = |task: &Task| task.cost.unwrap_or(usual) / least.at_a_time(1, Demand::of(task.needs)) as f64;
         for (rank, tasks) in self.take_what_fits_some(last, now) {
             for (task, _) in &tasks {
-                let length = task.cost.unwrap_or(usual) / self.least.at_a_time(1, Demand::of(task.needs)) as f64;
-                sash.forecast.give(rank, task.seq as usize, cost(length), cost(now - self.began));
+                sash.forecast.give(rank, task.seq as usize, cost(length(task)), cost(now - self.began));
             }
             self.give(rank, tasks, now);
         }
-        let least = self.least;
         while !self.draining {
-            // Of the time of a rank a task takes the part of its resources that it needs.
-            let length = |task: &Task| task.cost.unwrap_or(usual) / least.at_a_time(1, Demand::of(task.needs)) as f64;
             let (keys, tasks): (Vec<_>, Vec<_>) = self
                 .pool
                 .first(most, |task| task.least_time() <= last - now && least.capacity.holds(task.needs))

@@ -116,12 +116,12 @@ fn as_good_as_the_best(case: &CaseResult) -> Vec<(&CompareRecord, Vec<f64>)> {
     let paying: Vec<&CompareRecord> = case.records.iter().filter(|record| record.is_worth_it()).collect();
     let steps = steps(paying.iter().copied());
     let Some(best) = paying.iter().copied().min_by(|a, b| a.goal(steps).total_cmp(&b.goal(steps))) else { return Vec::new() };
-    let least = best.goal(steps);
+    let (least, goals_of_best) = (best.goal(steps), best.measured_goals(steps));
     let is_within = |record: &CompareRecord| record.goal(steps) <= least * AS_GOOD;
-    let is_as_good = |record: &CompareRecord| match (record.measured_goals(steps), best.measured_goals(steps)) {
+    let is_as_good = |record: &CompareRecord| match (record.measured_goals(steps), &goals_of_best) {
         // Whatever its phase takes, its step alone is longer.
         (Some(_), Some(_)) if record.goal(u64::MAX) > least * AS_GOOD => false,
-        (Some(own), Some(others)) => !ranking::is_known_longer(&own, &others, AS_GOOD, paying.len()),
+        (Some(own), Some(others)) => !ranking::is_known_longer(&own, others, AS_GOOD, paying.len()),
         _ => is_within(record),
     };
     let good: Vec<&CompareRecord> = paying.iter().copied().filter(|record| is_as_good(record)).collect();
