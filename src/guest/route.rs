@@ -1,6 +1,5 @@
 //! Execution of a plan, forth and back: items of one size between arrays, and items of any size.
 
-use std::mem;
 use std::time::{Duration, Instant};
 
 use super::buffers::{Buffers, reserve};
@@ -10,6 +9,7 @@ use super::places::{Aligned, Places, Receive, Route};
 use super::plan::Plan;
 use super::status::{Failure, Result, Status, split};
 use crate::topology::RankId;
+use crate::transport::mpi::abandoned;
 use crate::transport::mpi::foreign::{Arriving, Leaving};
 use crate::transport::mpi::guest::Patience;
 
@@ -255,7 +255,7 @@ impl State {
         let moved = self.transfer(&arriving, &leaving);
         if moved.is_err() {
             // MPI may still read the one and write the other.
-            mem::forget(staging);
+            abandoned::keep(staging);
             return moved;
         }
         let own = |routes: &[(RankId, Places)]| routes.iter().position(|(rank, _)| *rank == me);
@@ -349,7 +349,7 @@ impl State {
             Ok(()) => Ok(rooms),
             Err(why) => {
                 // MPI may still read the one and write the other.
-                mem::forget((out, rooms));
+                abandoned::keep((out, rooms));
                 Err(why)
             }
         }

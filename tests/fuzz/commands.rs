@@ -243,7 +243,9 @@ pub fn fault(line: &[String], outcome: &Outcome) -> Option<String> {
     if said.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
         return Some("orders to the terminal are in what it says".into());
     }
-    if outcome.status.code() == Some(2) && said.lines().count() != 1 && line.len() > 1 {
+    // A list that is followed may turn out wrong late, after its first commands have said something.
+    let is_read_late = line[0] == "farm" && line.iter().any(|word| word == "--follow");
+    if outcome.status.code() == Some(2) && said.lines().count() != 1 && line.len() > 1 && !is_read_late {
         return Some(format!("wrong usage is told in {} lines", said.lines().count()));
     }
     if outcome.status.code() == Some(0) {

@@ -37,7 +37,7 @@ pub fn of(folder: &Path, now: f64) -> Result<String> {
         let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
-            match line.strip_suffix(b"\n").and_then(record::read) {
+            match record::read_line(&line) {
                 Some(record) => {
                     records += 1;
                     busy += record.runtime;

@@ -7,6 +7,7 @@
 use std::ffi::c_int;
 use std::mem::{self, MaybeUninit};
 
+use super::abandoned;
 use super::binding::{self as mpi, MPI_Group, MPI_Request, byte, no_request};
 use super::ffi::{Comm, check, count, test};
 use crate::error::{Error, Result};
@@ -234,10 +235,9 @@ impl Drop for Operation {
         // MPI may still read and write them.
         match &mut self.buffers {
             Buffers::Bytes { from, to, counts, places } => {
-                mem::forget((mem::take(from), mem::take(to)));
-                mem::forget((mem::take(counts), mem::take(places)));
+                abandoned::keep((mem::take(from), mem::take(to), mem::take(counts), mem::take(places)));
             }
-            Buffers::Numbers { from, to } => mem::forget((mem::take(from), mem::take(to))),
+            Buffers::Numbers { from, to } => abandoned::keep((mem::take(from), mem::take(to))),
         }
     }
 }

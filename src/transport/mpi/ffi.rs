@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 
+use super::abandoned;
 use super::binding::{self as mpi, MPI_Request, MPI_Status, byte, no_request};
 pub(super) use super::outgoing::Outgoing;
 use super::pool::Pool;
@@ -354,7 +355,7 @@ impl Drop for Mailbox {
     fn drop(&mut self) {
         if self.request != no_request() {
             // MPI may still write into it.
-            mem::forget(mem::take(&mut self.buffer));
+            abandoned::keep(mem::take(&mut self.buffer));
         }
     }
 }
@@ -456,7 +457,7 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         if !self.pieces.is_empty() {
             // MPI may still write into it.
-            mem::forget(mem::take(&mut self.buffer));
+            abandoned::keep(mem::take(&mut self.buffer));
         }
     }
 }
@@ -480,8 +481,7 @@ impl Drop for Summing {
     fn drop(&mut self) {
         if self.request != no_request() {
             // MPI may still read the one and write the other.
-            mem::forget(mem::take(&mut self.sent));
-            mem::forget(mem::take(&mut self.sum));
+            abandoned::keep((mem::take(&mut self.sent), mem::take(&mut self.sum)));
         }
     }
 }

@@ -21,6 +21,7 @@
 //!
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
+pub(crate) mod abandoned;
 pub mod abort;
 // Calls of C functions, each with the reason why it is sound.
 #[allow(unsafe_code, non_camel_case_types, non_snake_case)]

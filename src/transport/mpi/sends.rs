@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::mem;
 
+use super::abandoned;
 use super::binding::{self as mpi, MPI_Request, byte, no_request};
 use super::ffi::{Comm, check, count, passed, survives, test};
 use super::outgoing::Outgoing;
@@ -102,6 +103,8 @@ impl Sends {
 impl Drop for Sends {
     fn drop(&mut self) {
         // MPI may still read them. The list itself is ours.
-        self.bytes.drain(..).for_each(mem::forget);
+        if !self.bytes.is_empty() {
+            abandoned::keep(mem::take(&mut self.bytes));
+        }
     }
 }

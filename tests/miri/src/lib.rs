@@ -4,6 +4,8 @@
 #![allow(unexpected_cfgs, unused_unsafe)]
 
 #[allow(dead_code)]
+#[path = "../../../src/transport/mpi/abandoned.rs"]
+mod abandoned;
 #[path = "../../../src/transport/mpi/ffi.rs"]
 mod ffi;
 

@@ -12,6 +12,7 @@ pub mod protocol;
 pub mod running;
 pub mod scarcity;
 pub mod server;
+pub mod sleeping;
 pub mod slots;
 pub mod verdict;
 pub mod waiting;

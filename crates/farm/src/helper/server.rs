@@ -24,7 +24,8 @@ use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::scarcity::{Descriptors, Scarcity, is_scarce};
 use super::slots::{Free, Taken};
 use super::verdict::{self, Ending, Verdict};
-use super::waiting::{Doubtful, Sleeper, Waiting};
+use super::sleeping::{Sleeper, Sleepers};
+use super::waiting::{Doubtful, Waiting};
 use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -110,7 +111,7 @@ struct Server {
     postponed: Vec<Waiting>,
     scarcity: Scarcity,
     running: HashMap<Pid, (Running, u32)>,
-    sleeping: Vec<Sleeper>,
+    sleeping: Sleepers,
     collectors: Collectors,
     news: Vec<Outcome>,
     /// Commands for the host that have ended.
@@ -139,7 +140,7 @@ impl Server {
             postponed: Vec::new(),
             scarcity: Scarcity::default(),
             running: HashMap::new(),
-            sleeping: Vec::new(),
+            sleeping: Sleepers::default(),
             collectors: Collectors::new(folder),
             news: Vec::new(),
             on_host: Vec::new(),
@@ -270,7 +271,7 @@ impl Server {
             let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
             let until = Duration::try_from_secs_f64(seconds).ok().and_then(|length| began.checked_add(length));
             let until = until.unwrap_or(began + FOR_EVER);
-            self.sleeping.push(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
+            self.sleeping.begin(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
             return Ok(());
         };
         match self.surroundings.start(task, attempt, taken, out, err) {
@@ -420,21 +421,17 @@ impl Server {
         });
         let news = (!self.news.is_empty()).then_some(self.since + TOGETHER);
         let drain = self.drain.filter(|at| *at > Instant::now());
-        let awake = self.sleeping.iter().map(|sleeper| sleeper.until);
-        let awake = awake.chain(self.doubtful.iter().map(|doubtful| doubtful.until));
+        let awake = self.sleeping.alarm().into_iter().chain(self.doubtful.iter().map(|doubtful| doubtful.until));
         let awake = awake.chain(self.scarcity.pause(Instant::now()));
         limits.chain(news).chain(drain).chain(awake).min()
     }
 
     /// Ends built-in tasks that have slept long enough; when the job ends, the others are left undone.
     fn wake(&mut self) {
-        let now = Instant::now();
-        let is_stopped = self.drain.is_some_and(|at| at <= now);
-        let (over, sleeping) = std::mem::take(&mut self.sleeping).into_iter().partition(|sleeper| is_stopped || sleeper.until <= now);
-        self.sleeping = sleeping;
-        for Sleeper { seq, attempt, taken, began, until, start } in over {
+        let is_stopped = self.drain.is_some_and(|at| at <= Instant::now());
+        for Sleeper { seq, attempt, taken, began, until, start } in self.sleeping.take_over(is_stopped) {
             self.free.give_back(taken);
-            let state = if until <= now { State::Done } else { State::Left };
+            let state = if until <= Instant::now() { State::Done } else { State::Left };
             let runtime = began.elapsed().as_secs_f64();
             self.note(Outcome { attempt, start, runtime, ..Outcome::without_run(seq, state) });
         }

@@ -1,9 +1,8 @@
-//! Tasks of a helper that are not running commands: waiting for resources, built-in sleeps, or ended with an unknown outcome.
+//! Tasks of a helper that are not running commands: waiting for resources, or ended with an unknown outcome.
 
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use super::slots::Taken;
 use crate::task::{Outcome, Task};
 
 /// A task that waits for room.
@@ -13,17 +12,6 @@ pub struct Waiting {
     pub attempts: u32,
     /// Attempts of this job that failed.
     pub tries: u32,
-}
-
-/// A built-in task that sleeps.
-pub struct Sleeper {
-    pub seq: u64,
-    pub attempt: u32,
-    pub taken: Taken,
-    pub began: Instant,
-    pub until: Instant,
-    /// Seconds since 1970.
-    pub start: f64,
 }
 
 /// A task that may have been ended with its job.

@@ -202,8 +202,8 @@ fn records_of(mut source: impl BufRead, mut each: impl FnMut(Record)) -> io::Res
             return Ok(torn);
         }
         is_parallels |= is_first && line.trim_ascii_end() == record::PARALLEL.as_bytes();
-        let read = if is_parallels { record::read_parallel } else { record::read };
-        match line.strip_suffix(b"\n").and_then(read) {
+        let record = if is_parallels { line.strip_suffix(b"\n").and_then(record::read_parallel) } else { record::read_line(&line) };
+        match record {
             Some(record) => each(record),
             None if is_first && line.starts_with(b"Seq\t") => {}
             None => torn += 1,
@@ -242,11 +242,14 @@ mod tests {
         for (seq, state) in [(1, State::Done), (2, State::Failed), (3, State::Again), (4, State::Skipped)] {
             file.write_all(&line(seq, state, 1.0, "x")).unwrap();
         }
-        // Cut within the line, as by a kill.
+        // Cut within the line, as by a kill; of another file nothing is lost but the end of the line.
         let cut = line(5, State::Done, 1.0, "x");
-        file.write_all(&cut[..cut.len() - 1]).unwrap();
+        file.write_all(&cut[..cut.len() - 2]).unwrap();
+        let whole = [record::header().into_bytes(), line(7, State::Done, 1.0, "x")].concat();
+        std::fs::write(folder.path().join("rank-1.log"), &whole[..whole.len() - 1]).unwrap();
         let mut past = Past::default();
         past.read_folder(folder.path()).unwrap();
+        assert_eq!(past.judge(&task(7, "x"), false), Verdict::Finished(State::Done));
         let judged = |retry: bool| (1..=6).map(|seq| past.judge(&task(seq, "x"), retry)).collect::<Vec<_>>();
         let (run, again) = (Verdict::Run { attempts: 0 }, Verdict::Run { attempts: 1 });
         let finished = Verdict::Finished;

@@ -126,6 +126,15 @@ pub fn read(line: &[u8]) -> Option<Record> {
     })
 }
 
+/// Reads a line of a file, with its end. A line that was cut has none, and is no record unless the end is all that it lacks: no state's name begins
+/// with another's, so a record of ours whose last column is a state is whole.
+pub fn read_line(line: &[u8]) -> Option<Record> {
+    match line.strip_suffix(b"\n") {
+        Some(line) => read(line),
+        None => read(line).filter(|record| record.is_ours),
+    }
+}
+
 /// Reads a record of GNU parallel.
 pub fn read_parallel(line: &[u8]) -> Option<Record> {
     let columns: Vec<&[u8]> = line.splitn(9, |byte| *byte == b'\t').collect();
