@@ -51,6 +51,11 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("farm --empty 3 --format greasy", "--format greasy: it is the format of a list, and there is none; say FILE or -, too"),
     ("farm --format greasy --array 1-3 -- echo", "--format greasy: it is the format of a list"),
+    ("farm --array 1-3 --keep-order --output json -- echo", "--keep-order: it orders the outputs that are printed, and with --results"),
+    ("farm --array 1-3 --keep-order --results r -- echo", "--keep-order: it orders the outputs that are printed, and with --results"),
+    ("farm --array 1-3 --results r/{} -- echo", "--results r/{}: only {#} is replaced in it, by a task's number"),
+    ("farm status run1 --output json", "--output: farm status has no options"),
+    ("farm --retry-failed status run1", "--retry-failed: farm status has no options"),
     ("farm --format greasy --sleep fixed:time=1ms,tasks=1", "--format greasy: it is the format of a list"),
     (
         "balance --sim 4 --tasks lbaf:tests/data/loads/lbaf-toy-fewer-16ranks --weights-columns work,bytes",

@@ -206,6 +206,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         if word.as_os_str() != "status" {
             return Err(Error::usage("farm: one list at a time, or `farm status DIR`").into());
         }
+        let words = std::env::args_os().skip_while(|word| word != "farm");
+        if let Some(option) = words.skip(1).find(|word| word.len() > 1 && word.as_encoded_bytes().starts_with(b"-")) {
+            return Err(Error::usage(format!("{}: farm status has no options", names::shown(Path::new(&option)))).into());
+        }
         launch::meet()?;
         let text = status::of(folder, now())?;
         return Ok(terminal::print(|out| out.write_all(text.as_bytes()))?);
@@ -418,6 +422,15 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     (settings.setup, settings.teardown, settings.release) =
         (arguments.setup.clone(), arguments.teardown.clone(), arguments.release.clone());
     settings.keep_order = arguments.keep_order;
+    if settings.keep_order && (arguments.results.is_some() || arguments.output != Output::Human) {
+        let why = "it orders the outputs that are printed, and with --results, --output json or --output quiet none is";
+        return Err(Error::usage(format!("--keep-order: {why}")));
+    }
+    if let Some(folder) =
+        arguments.results.as_ref().filter(|folder| folder.as_os_str().as_encoded_bytes().windows(2).any(|two| two == b"{}"))
+    {
+        return Err(Error::usage(format!("--results {}: only {{#}} is replaced in it, by a task's number", names::shown(folder))));
+    }
     settings.results.clone_from(&arguments.results);
     settings.report.clone_from(&arguments.report);
     settings.costs.clone_from(&arguments.costs);

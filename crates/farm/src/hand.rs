@@ -191,7 +191,8 @@ impl Hand {
     /// The helper is gone, and so is what it has started when this returns.
     fn helper_is_gone(&self) -> Error {
         debug!("rank {}, hand: the helper is gone, with {} tasks in its hands", self.rank, self.texts.len());
-        Error::Failed(format!("rank {} on {}: the helper that starts the commands has died; --resume goes on", self.rank, self.host))
+        let goes_on = if self.settings.journal.is_some() || self.settings.joblog.is_some() { "; --resume goes on" } else { "" };
+        Error::Failed(format!("rank {} on {}: the helper that starts the commands has died{goes_on}", self.rank, self.host))
     }
 
     /// The helper says something; `None` if it is gone.

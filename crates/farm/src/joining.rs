@@ -166,6 +166,13 @@ pub fn join(folder: &Path, hosts: u32, shared: Option<&Shared>, tasks: Option<u6
     joined
 }
 
+/// Ends a job that has begun nothing, as if it had never joined: it has no list.
+pub fn withdraw(presence: &Presence) {
+    // It may not be there yet.
+    let _ = fs::remove_file(joined_file(presence.folder(), presence.job()));
+    presence.end();
+}
+
 fn enter(presence: &Arc<Presence>, shared: Option<&Shared>, tasks: Option<u64>, say: &mut dyn FnMut(&str)) -> Result<Joined> {
     let (folder, job) = (presence.folder(), presence.job());
     let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));

@@ -1,5 +1,6 @@
 //! Preparation of a job on rank 0: it checks the list, reads the records of earlier jobs, and enters the journal.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use equipoise::{Error, Result, names};
 
 use crate::helper::running::now;
-use crate::joining::{Joined, Shared, join};
+use crate::joining::{Joined, Shared, join, withdraw};
 use crate::journal::joblog::Joblog;
 use crate::journal::past::{Past, Verdict};
 use crate::journal::{self, foreign};
@@ -48,7 +49,7 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
     prepare_and_say(settings, ranks_of_host, &mut |_| ())
 }
 
-/// The same; `say` receives what is waited for.
+/// The same; `say` receives what is waited for, and remarks.
 ///
 /// # Errors
 /// Wrong usage, with one sentence.
@@ -59,7 +60,23 @@ pub fn prepare_and_say(settings: &Settings, ranks_of_host: u32, say: &mut dyn Fn
     let joined = settings.journal.as_ref().map(|folder| join(folder, settings.hosts, shared.as_ref(), surveyed.total, say)).transpose()?;
     let presence = joined.as_ref().map(|joined| joined.presence.clone());
     // A job that begins nothing is no longer there for others.
-    with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| presence.end()))
+    let prepared = with_records(settings, &surveyed, joined).inspect_err(|_| presence.iter().for_each(|presence| withdraw(presence)))?;
+    if let (Some(path), Some(why)) = (&settings.costs, surveyed.total.and_then(|total| misfit(&prepared.costs, total))) {
+        say(&format!("--costs {}: {why}", names::shown(path)));
+    }
+    Ok(prepared)
+}
+
+/// Why estimates are not those of a list of this length.
+fn misfit(costs: &HashMap<u64, f64>, total: u64) -> Option<String> {
+    let last = costs.keys().copied().max()?;
+    match last.cmp(&total) {
+        Ordering::Greater => Some(format!("it has an estimate for task {last}, and the list has {total} tasks")),
+        Ordering::Less if last == costs.len() as u64 => {
+            Some(format!("it has estimates for the first {last} of {total} tasks; the others have none"))
+        }
+        _ => None,
+    }
 }
 
 /// Reads the records when the job has joined the journal: what jobs before it did is complete by then, and what others do from now on it does not do.
@@ -259,6 +276,7 @@ pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::joining::tasks_of;
     use crate::journal::record;
     use crate::task::Outcome;
     use std::io::Write;
@@ -293,7 +311,12 @@ mod tests {
         std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
         // The earlier job is over; otherwise the next one would share the list with it.
         first.presence.unwrap().end();
+        assert_eq!(tasks_of(folder.path()), Some(1));
+        settings.origin = Origin::Empty(5);
         assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
+        assert_eq!(tasks_of(folder.path()), Some(1), "the list is that of the job that was not refused");
+        let (_file, same) = list("a\n");
+        settings.origin = same.origin;
         settings.resume = true;
         let third = prepare(&settings, 1).unwrap();
         assert_eq!((third.job, third.presence.unwrap().others()), (3, Vec::new()), "the one that was refused is gone");
@@ -304,6 +327,14 @@ mod tests {
         })
         .unwrap();
         assert_eq!(shown, 0);
+    }
+
+    #[test]
+    fn estimates_that_are_not_those_of_the_list_are_told() {
+        let of = |seqs: &[u64]| misfit(&seqs.iter().map(|seq| (*seq, 1.0)).collect(), 3);
+        assert_eq!([of(&[]), of(&[1, 2, 3]), of(&[2])], [None, None, None]);
+        assert_eq!(of(&[1, 2]).unwrap(), "it has estimates for the first 2 of 3 tasks; the others have none");
+        assert_eq!(of(&[1, 99]).unwrap(), "it has an estimate for task 99, and the list has 3 tasks");
     }
 
     /// A pipe that tells of finished commands can be read only once: such a job shares its list with no other.

@@ -163,7 +163,7 @@ impl Report {
             "<text x=\"60\" y=\"{}\">0</text><text x=\"{}\" y=\"{0}\" text-anchor=\"end\">{}</text>\n",
             height - 4.0,
             WIDTH + 60.0,
-            clock(seconds)
+            if seconds < 10.0 { format!("{seconds:.1} s") } else { clock(seconds) }
         );
         svg + "</svg>\n"
     }

@@ -55,6 +55,11 @@ pub fn of(folder: &Path, now: f64) -> Result<String> {
         work += busy;
         text += &format!("{name}: {records} records, {busy:.1} s of work, last written {} ago\n", clock(age.max(0.0)));
     }
+    // Records behind the end of a list that has become shorter do not count.
+    let tasks = joining::tasks_of(folder);
+    let recorded = states.len();
+    states.retain(|seq, _| tasks.is_none_or(|tasks| *seq <= tasks));
+    let behind = recorded - states.len();
     let count = |state: State| states.values().filter(|(_, known)| *known == state).count();
     let (done, failed, skipped) = (count(State::Done), count(State::Failed), count(State::Skipped));
     let seconds = length_of_all(jobs.into_values());
@@ -63,13 +68,16 @@ pub fn of(folder: &Path, now: f64) -> Result<String> {
     if rate > 0.0 {
         text += &format!(", {rate:.1}/s");
     }
-    if let Some(tasks) = joining::tasks_of(folder) {
-        let ended = states.iter().filter(|(seq, (_, state))| **seq <= tasks && state.is_final()).count() as u64;
+    if let Some(tasks) = tasks {
+        let ended = states.values().filter(|(_, state)| state.is_final()).count() as u64;
         text += &match tasks.saturating_sub(ended) {
             0 => format!("; all {tasks} tasks of the list have ended"),
             left if rate > 0.0 => format!("; {left} of {tasks} tasks left, at this rate for {}", clock(left as f64 / rate)),
             left => format!("; {left} of {tasks} tasks left"),
         };
+    }
+    if behind > 0 {
+        text += &format!("; {behind} tasks with records are behind the end of the list, and do not count");
     }
     if torn > 0 {
         text += &format!("; {torn} torn records");
@@ -105,6 +113,11 @@ mod tests {
         std::fs::write(journal::file(folder.path(), RankId::FIRST, 1), text).unwrap();
         let said = of(folder.path(), 0.0).unwrap();
         assert!(said.ends_with("1 done, 0 failed, 1 skipped; 8.0 s of work in 6 s, 0.2/s; 1 torn records\n"), "{said}");
+        // As a job with a shorter list says it.
+        std::fs::write(folder.path().join("job-1.joined"), "1\tshared\t2\t0f\n").unwrap();
+        let said = of(folder.path(), 0.0).unwrap();
+        let behind = "; 1 tasks with records are behind the end of the list, and do not count; 1 torn records\n";
+        assert!(said.contains("1 done, 0 failed, 0 skipped;") && said.ends_with(behind), "{said}");
     }
 
     /// Two jobs with a pause of a thousand seconds between them, and a third at the same time as the second.

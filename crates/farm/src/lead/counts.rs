@@ -28,6 +28,8 @@ pub struct Counts {
     pub drained: bool,
     /// Some tasks have estimates.
     pub has_costs: bool,
+    /// There are records, by which another job can go on.
+    pub is_recorded: bool,
 }
 
 impl Counts {
@@ -108,7 +110,7 @@ impl Counts {
             let part = 100.0 * self.longest / seconds;
             text += &format!("; the longest task is {part:.0} % of the run: more ranks won't help");
         }
-        if *left > 0 {
+        if *left > 0 && self.is_recorded {
             text += "; --resume goes on";
         }
         text
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_summary_names_what_bounds_the_run() {
-        let counts = Counts { read: 3, done: 2, left: 1, longest: 8.0, work: 10.0, ..Counts::default() };
+        let counts = Counts { read: 3, done: 2, left: 1, longest: 8.0, work: 10.0, is_recorded: true, ..Counts::default() };
         let said = counts.summary(10.0, 4.0);
         assert!(said.starts_with("3 tasks: 2 done, 0 failed, 0 skipped, 1 left; 10.0 s"), "{said}");
         assert!(

@@ -177,7 +177,12 @@ impl Lead {
             inheritances: Vec::new(),
             job: 1,
             recorded: Numbers::default(),
-            counts: Counts { total, busy: vec![0.0; ranks], ..Counts::default() },
+            counts: Counts {
+                total,
+                busy: vec![0.0; ranks],
+                is_recorded: settings.journal.is_some() || settings.joblog.is_some(),
+                ..Counts::default()
+            },
             failures: 0,
             draining: false,
             is_ending: false,

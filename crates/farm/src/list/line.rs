@@ -145,13 +145,32 @@ pub fn ranges(text: &str) -> Option<Vec<(u64, u64)>> {
     text.split(',').map(range).collect()
 }
 
-/// The first word that only a shell understands, where no shell is asked for.
-pub fn needs_a_shell(words: &[Vec<u8>], text: &[u8]) -> Option<String> {
-    const OPERATORS: [&[u8]; 9] = [b"|", b"||", b"&&", b"&", b";", b">", b">>", b"<", b"2>"];
-    let operator = |word: &&Vec<u8>| OPERATORS.contains(&word.as_slice());
-    // An operator in quotes is an ordinary argument.
-    let quoted = text.iter().any(|byte| b"'\"\\".contains(byte));
-    words.iter().find(operator).filter(|_| !quoted).map(|word| String::from_utf8_lossy(word).into_owned())
+/// The first word that only a shell understands, where no shell is asked for. In quotes it is an ordinary argument.
+pub fn needs_a_shell(text: &[u8]) -> Option<String> {
+    const OPERATORS: [&[u8]; 6] = [b"|", b"||", b"&&", b"&", b";", b"<"];
+    const REDIRECTIONS: [&[u8]; 2] = [b">", b"2>"];
+    let bare = without_quoted(text);
+    let is_operator = |word: &&[u8]| OPERATORS.contains(word) || REDIRECTIONS.iter().any(|redirection| word.starts_with(redirection));
+    let mut words = bare.split(u8::is_ascii_whitespace);
+    words.find(is_operator).map(|word| String::from_utf8_lossy(word).into_owned())
+}
+
+/// The text with a letter in place of everything that stands in quotes or behind a backslash.
+fn without_quoted(text: &[u8]) -> Vec<u8> {
+    let (mut quote, mut is_escaped) = (None, false);
+    let bare = |&byte: &u8| {
+        let is_quoted = quote.is_some() || is_escaped;
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if quote != Some(b'\'') => is_escaped = true,
+            b'\'' | b'"' if quote == Some(byte) => quote = None,
+            b'\'' | b'"' if quote.is_none() => quote = Some(byte),
+            _ if !is_quoted => return byte,
+            _ => {}
+        }
+        b'x'
+    };
+    text.iter().map(bare).collect()
 }
 
 #[cfg(test)]
@@ -211,9 +230,14 @@ mod tests {
 
     #[test]
     fn what_only_a_shell_understands_is_seen() {
-        let seen = |text: &str| needs_a_shell(&words(text.as_bytes()).unwrap(), text.as_bytes());
-        assert_eq!(seen("a | b").as_deref(), Some("|"));
-        assert_eq!(seen("a > b").as_deref(), Some(">"));
-        assert_eq!((seen("a '|' b"), seen("a b")), (None, None));
+        let seen = |text: &str| needs_a_shell(text.as_bytes());
+        for (text, operator) in
+            [("a | b", "|"), ("a > b", ">"), ("a >b", ">b"), ("grep \"x | y\" f | wc", "|"), ("a 'b'\\'' c' && d", "&&")]
+        {
+            assert_eq!(seen(text).as_deref(), Some(operator), "{text}");
+        }
+        for text in ["a '|' b", "a b", "a \"| b\" c", "a \\| b", "a '\\' \"'|'\"", "a x>b"] {
+            assert_eq!(seen(text), None, "{text}");
+        }
     }
 }

@@ -228,7 +228,7 @@ impl List {
             if words.is_empty() {
                 return Err(self.wrong(number, "there is no command in it"));
             }
-            if let (Some(operator), false) = (line::needs_a_shell(&words, &text), self.warned) {
+            if let (Some(operator), false) = (line::needs_a_shell(&text), self.warned) {
                 self.warned = true;
                 self.remarks.push(format!("{}: without --shell '{operator}' is an argument like any other", self.place(number)));
             }
