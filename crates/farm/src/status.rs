@@ -58,13 +58,14 @@ pub fn of(folder: &Path, now: f64) -> Result<String> {
     // Records behind the end of a list that has become shorter do not count.
     let tasks = joining::tasks_of(folder);
     let recorded = states.len();
+    let ran = states.values().filter(|(_, state)| matches!(state, State::Done | State::Failed)).count();
     states.retain(|seq, _| tasks.is_none_or(|tasks| *seq <= tasks));
     let behind = recorded - states.len();
     let count = |state: State| states.values().filter(|(_, known)| *known == state).count();
     let (done, failed, skipped) = (count(State::Done), count(State::Failed), count(State::Skipped));
     let seconds = length_of_all(jobs.into_values());
     text += &format!("{done} done, {failed} failed, {skipped} skipped; {work:.1} s of work in {}", clock(seconds));
-    let rate = if seconds > 0.0 { (done + failed) as f64 / seconds } else { 0.0 };
+    let rate = if seconds > 0.0 { ran as f64 / seconds } else { 0.0 };
     if rate > 0.0 {
         text += &format!(", {rate:.1}/s");
     }
@@ -135,8 +136,9 @@ mod tests {
         assert!(said().ends_with("6 done, 0 failed, 0 skipped; 12.0 s of work in 16 s, 0.4/s\n"), "{}", said());
         // The list has become shorter: the last record does not count.
         std::fs::write(folder.path().join("job-3.joined"), "3\tshared\t11\t00\n").unwrap();
-        assert!(said().ends_with(", 0.4/s; 6 of 11 tasks left, at this rate for 16 s\n"), "{}", said());
+        let behind = "; 1 tasks with records are behind the end of the list, and do not count\n";
+        assert!(said().ends_with(&format!(", 0.4/s; 6 of 11 tasks left, at this rate for 16 s{behind}")), "{}", said());
         std::fs::write(folder.path().join("job-3.joined"), "3\tshared\t5\t00\n").unwrap();
-        assert!(said().ends_with("; all 5 tasks of the list have ended\n"), "{}", said());
+        assert!(said().ends_with(&format!("; all 5 tasks of the list have ended{behind}")), "{}", said());
     }
 }

@@ -94,7 +94,7 @@ impl Job {
         let task = &self.held[1][0];
         let mut bytes = record::header().into_bytes();
         record::write(&mut bytes, "a", &Outcome { attempt: 1, runtime: 3.0, ..Outcome::without_run(task.seq, state) }, &task.text);
-        bytes.truncate(bytes.len() - usize::from(cut));
+        bytes.truncate(bytes.len() - 2 * usize::from(cut));
         fs::write(journal::file(&self.folder.path().join("journal"), RankId::new(1), 1), bytes).unwrap();
         task.seq
     }
