@@ -139,6 +139,7 @@ fn on_real_ranks(arguments: &Arguments, loads: &LoadPattern) -> Result<(), Endin
         network: None,
         predicts: false,
         survives: false,
+        nap: None,
         sim_hosts: None,
         placement: Placements::One(PlacementRule::Hosts),
         seed: arguments.seed,

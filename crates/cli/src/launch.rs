@@ -240,9 +240,12 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     use equipoise::transport::mpi::{self, Watch};
 
     let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
-    let survives = options.survives;
+    let (survives, nap) = (options.survives, options.nap);
     let mut options = mpi::Options::program().with_watchdog(watchdog).with_seed(seed).with_workers(workers);
     options.survives = survives;
+    if let Some(nap) = nap {
+        (options.prompt_nap, options.longest_nap) = (nap, nap);
+    }
     let world = mpi::World::launched(options)?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == RankId::FIRST);

@@ -43,6 +43,11 @@ pub struct WorldOptions {
     #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "without real ranks none dies"))]
     pub survives: bool,
 
+    /// How long a rank that waits leaves messages where they are, if that is longer than usual.
+    #[arg(skip)]
+    #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "without real ranks none waits"))]
+    pub nap: Option<Duration>,
+
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to measure traffic between hosts
     /// [default: 1]
     #[arg(long, value_name = "HOSTS", verbatim_doc_comment)]
