@@ -31,7 +31,7 @@ use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
 
 /// Time for which news wait for others while tasks run.
-const TOGETHER: Duration = Duration::from_millis(20);
+const TOGETHER: Duration = Duration::from_millis(40);
 /// News are sent when they hold this much.
 const ENOUGH: usize = 256 << 10;
 /// Time that a task that was asked to end has until it is killed.
